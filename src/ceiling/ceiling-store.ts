@@ -26,8 +26,10 @@ export interface LeaseCall {
   readonly unspent: MicroTokens;
   /** What it has taken out of its wallet to give back. */
   readonly returned: MicroTokens;
-  /** For callers that wait now. */
+  /** For callers that wait now, all together, over what is in hand. */
   readonly need: MicroTokens;
+  /** What the one that has waited longest lacks: less than this serves nobody. At most `need`. */
+  readonly head: MicroTokens;
   /** On top of `need`, to be held ready. */
   readonly want: MicroTokens;
   /** Tokens asked of this bucket a second at this holder, denied ones included. */

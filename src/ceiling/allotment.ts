@@ -1,0 +1,206 @@
+import { MICRO, MICROS_PER_MS, type MicroTokens, type Microseconds } from '../units.js';
+import type { Bucket, Holder } from './bucket.js';
+import { leaseGrace, type LeaseCall } from './ceiling-store.js';
+import { refillTime } from './exact.js';
+
+/**
+ * Who gets how much: batches gated by the fair level (`docs/design.md`, "Who gets how much").
+ *
+ * The fair level λ is the water level of weighted max-min sharing: Σ min(demand, weight·λ) = R. While demand fits, a
+ * holder gets what it needs and a batch for its own demand. When it does not, each holder earns entitlement at
+ * weight·λ and is granted up to it; where λ is less than a token a batch, denied holders get slots at the refill rate.
+ * Nothing here can break the ceiling: it only chooses a grant between 0 and T.
+ */
+export interface Allotment {
+  granted: MicroTokens;
+  level: number;
+  horizon: Microseconds;
+  next: Microseconds;
+  retry: Microseconds;
+  giveBack: boolean;
+}
+
+/** The longest span of demand one batch is sized for, unless the fleet is so large that its calls must be spaced. */
+const HORIZON_US: Microseconds = 250 * MICROS_PER_MS;
+/** A fleet's calls about one bucket are spaced so that it makes at most this many a second. */
+const CALLS_PER_SECOND = 11_000;
+/** Of the time to fill the bucket, how much a batch may span: what is outstanding counts against the burst. */
+const HORIZON_OF_FILL = 2.5;
+/** Below this many tokens a batch, batches would strand the last tokens: only needs are granted, by slots. */
+const FEW_TOKENS = 1.5 * MICRO;
+/** How many of its own turns a member may miss before fairness forgets it. */
+const TURNS_REMEMBERED = 3;
+
+/** Chooses the grant for `holder`, whose demand is already counted in `bucket`; T is brought up to `now`. */
+export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds): Allotment {
+  const rate = (bucket.rateNum / bucket.rateDen) * MICRO;
+  const horizon = horizonOf(bucket);
+  const level = fairLevel(bucket, rate);
+  const share = level > 0 ? level * holder.weight : (rate * holder.weight) / totalWeight(bucket);
+  const batch = (share * horizon) / MICRO;
+  const few = level > 0 && batch < FEW_TOKENS;
+  holder.memberUntil = Math.max(
+    now + call.lease + leaseGrace(call.lease),
+    now + Math.ceil((TURNS_REMEMBERED * MICRO * MICRO) / share),
+  );
+  earn(holder, share, batch, now);
+
+  const available = availableTo(bucket, holder, call, now);
+  const ask = call.need + call.want;
+  // A need that can't be met at all is not met in part: the rest would lie in a wallet while it waits.
+  const need = available >= call.head ? Math.min(call.need, available) : 0;
+  let granted: MicroTokens;
+  if (level === 0) {
+    granted = Math.max(need, Math.min(ask, whole(available / (bucket.members + 1))));
+  } else if (few) {
+    granted = Math.min(need, Math.max(call.head, MICRO));
+  } else {
+    const surplus = whole((available - 2 * batch) / (bucket.members + 1));
+    const entitled = Math.min(ask, available, Math.max(whole(holder.credit), surplus));
+    granted = entitled >= call.head ? Math.max(0, entitled) : 0;
+  }
+  if (bucket.reservedFor !== '' && bucket.reservedFor !== call.holder) granted = Math.min(granted, need);
+  // Entitlement that T could not back is forfeited: else everybody stays at its cap over an empty bucket.
+  if (level > 0 && !few && granted >= whole(available) && holder.credit > granted) holder.credit = granted;
+  holder.credit -= granted;
+
+  const unmet = granted < call.head;
+  if (unmet) reserve(bucket, call, now);
+  else if (bucket.reservedFor === call.holder) bucket.reservedFor = '';
+  const short = refillTime(call.head - bucket.level.tokens, bucket);
+  let next: Microseconds = 0;
+  if (level > 0 && !few) {
+    if (granted < ask) next = Math.max(1, Math.ceil(((batch - holder.credit) / share) * MICRO));
+    if (granted > 0) next = Math.min(next, horizon);
+  } else if (unmet) {
+    next = slot(bucket, holder, call, now) - now;
+  }
+  if (unmet) next = Math.max(next, short);
+  return {
+    granted,
+    level: Math.floor(level),
+    horizon,
+    next,
+    retry: unmet ? Math.max(next, short) : 0,
+    giveBack: bucket.reservedFor !== '' && bucket.reservedFor !== call.holder,
+  };
+}
+
+/** Counts a holder's demand in its class. */
+export function joinMembers(bucket: Bucket, holder: Holder): void {
+  const index = demandClass(holder.demand / holder.weight);
+  const sums = bucket.classes.get(index);
+  if (sums) {
+    sums.demand += holder.demand;
+    sums.weight += holder.weight;
+  } else {
+    bucket.classes.set(index, { demand: holder.demand, weight: holder.weight });
+  }
+  bucket.members += 1;
+}
+
+/** Takes a holder's demand out of its class. */
+export function leaveMembers(bucket: Bucket, holder: Holder): void {
+  const index = demandClass(holder.demand / holder.weight);
+  const sums = bucket.classes.get(index);
+  if (sums) {
+    sums.demand -= holder.demand;
+    sums.weight -= holder.weight;
+    if (sums.weight <= 0) bucket.classes.delete(index);
+  }
+  bucket.members -= 1;
+}
+
+/**
+ * Micro-tokens a second a unit of weight at which the demands of all members use up `rate`; 0 where they fit in it.
+ * Exact but for the one class that the level falls into, whose members are taken to ask for the same.
+ */
+export function fairLevel(bucket: Bucket, rate: number): number {
+  let left = rate;
+  let weight = 0;
+  let demand = 0;
+  for (const sums of bucket.classes.values()) {
+    weight += sums.weight;
+    demand += sums.demand;
+  }
+  if (demand <= rate) return 0;
+  for (const index of [...bucket.classes.keys()].sort((a, b) => a - b)) {
+    const sums = bucket.classes.get(index);
+    if (!sums) continue;
+    if ((sums.demand / sums.weight) * weight > left) break;
+    left -= sums.demand;
+    weight -= sums.weight;
+  }
+  return left / weight;
+}
+
+/** The class of a demand a unit of weight: four to the doubling, 0 for less than one micro-token a second. */
+export function demandClass(demand: number): number {
+  if (demand < 1) return 0;
+  let index = 1;
+  let rest = demand;
+  while (rest >= 65_536) {
+    rest /= 65_536;
+    index += 64;
+  }
+  while (rest >= 2) {
+    rest /= 2;
+    index += 4;
+  }
+  // The quarters of a doubling: powers of the fourth root of two.
+  if (rest >= 1.681792830507429) return index + 3;
+  if (rest >= 1.4142135623730951) return index + 2;
+  if (rest >= 1.189207115002721) return index + 1;
+  return index;
+}
+
+function totalWeight(bucket: Bucket): number {
+  let weight = 0;
+  for (const sums of bucket.classes.values()) weight += sums.weight;
+  return weight;
+}
+
+function horizonOf(bucket: Bucket): Microseconds {
+  const spaced = (bucket.members / CALLS_PER_SECOND) * MICRO;
+  const fill = (bucket.burst / bucket.rateNum) * bucket.rateDen;
+  return Math.max(1, Math.floor(Math.min(Math.max(HORIZON_US, spaced), fill / HORIZON_OF_FILL)));
+}
+
+/** Lets entitlement grow at the holder's share, up to two batches and never less than a token. */
+function earn(holder: Holder, share: number, batch: MicroTokens, now: Microseconds): void {
+  if (Number.isNaN(holder.credit)) holder.credit = batch;
+  const elapsed = Math.max(0, now - holder.creditAt);
+  holder.credit = Math.min(Math.max(MICRO, 2 * batch), holder.credit + (share * elapsed) / MICRO);
+  holder.creditAt = now;
+}
+
+/** T, less what is kept for another holder's waiting need. */
+function availableTo(bucket: Bucket, _holder: Holder, call: LeaseCall, now: Microseconds): MicroTokens {
+  if (bucket.reservedFor !== '' && bucket.reservedUntil <= now) bucket.reservedFor = '';
+  const kept = bucket.reservedFor !== '' && bucket.reservedFor !== call.holder ? bucket.reserved : 0;
+  return Math.max(0, bucket.level.tokens - kept);
+}
+
+/** Keeps a place for the oldest need that is more than the others leave. */
+function reserve(bucket: Bucket, call: LeaseCall, now: Microseconds): void {
+  if (bucket.reservedFor === call.holder) {
+    bucket.reserved = call.head;
+  } else if (bucket.reservedFor === '' && call.head > bucket.burst - bucket.outstanding) {
+    bucket.reservedFor = call.holder;
+    bucket.reserved = call.head;
+    bucket.reservedUntil = now + 2 * refillTime(bucket.burst, bucket);
+  }
+}
+
+/** The moment at which it is this holder's turn; asking again before it gives the same answer. */
+function slot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds): Microseconds {
+  if (holder.slotAt > now) return holder.slotAt;
+  const each = refillTime(Math.max(call.head, 1), bucket);
+  bucket.slotAt = Math.min(Math.max(bucket.slotAt, now) + each, now + bucket.members * each);
+  holder.slotAt = bucket.slotAt;
+  return holder.slotAt;
+}
+
+function whole(amount: MicroTokens): MicroTokens {
+  return amount > 0 ? Math.floor(amount / MICRO) * MICRO : 0;
+}

@@ -1,0 +1,157 @@
+import type { CeilingTerms, Inheritance } from '../policy/policy.js';
+import type { MicroTokens, Microseconds } from '../units.js';
+import type { LeaseCall } from './ceiling-store.js';
+import { capAt, type Level, multiplyDivide, refill, refillTime } from './exact.js';
+import { MAX_SKEW_US } from './ceiling-store.js';
+
+/**
+ * The terms in force for one policy (or override) in one partition, and the level of a bucket nobody has touched under
+ * them. Kept without expiry, so that it outlives every bucket (rule 9).
+ */
+export interface Fence extends CeilingTerms {
+  version: number;
+  burst: MicroTokens;
+  rateNum: number;
+  rateDen: number;
+  /** How buckets of older terms are carried over to these. */
+  inheritance: Inheritance;
+  /** When a `reset` was last granted; 0: never. */
+  resetAt: Microseconds;
+  /** When a caller last stood for these terms while others came with looser ones; 0: nobody has. */
+  assertedAt: Microseconds;
+  untouched: Level;
+}
+
+/** How long the stricter of two terms under one version stays in force after nobody has asked for it any more. */
+export const CONTEST_US: Microseconds = 60_000_000;
+/** How often a call that stands for contested terms says so in the header. */
+const ASSERT_EVERY_US: Microseconds = 5_000_000;
+
+/** The fence of a policy that this partition has not seen: what refill has earned since the store's data was born. */
+export function newFence(call: LeaseCall, bornAt: Microseconds, now: Microseconds, full: boolean): Fence {
+  const fence: Fence = {
+    version: call.version,
+    burst: call.burst,
+    rateNum: call.rateNum,
+    rateDen: call.rateDen,
+    inheritance: call.inheritance,
+    resetAt: 0,
+    assertedAt: 0,
+    untouched: { tokens: full ? call.burst : 0, remainder: 0, at: Math.min(bornAt, now) },
+  };
+  refill(fence.untouched, now, fence, fence.burst);
+  return fence;
+}
+
+/** What {@link meetFence} found: whether the header must be written, and whether terms of one version disagree. */
+export interface FenceMeeting {
+  changed: boolean;
+  conflict: boolean;
+}
+
+/**
+ * Holds a call's terms against the fence. A higher version takes over at once; a lower one changes nothing; under the
+ * same version the stricter rate and burst win, for as long as anybody stands for them.
+ */
+export function meetFence(fence: Fence, call: LeaseCall, now: Microseconds): FenceMeeting {
+  let changed = stepBack(fence, now);
+  if (call.version > fence.version) {
+    let inheritance = call.inheritance;
+    if (inheritance === 'reset') {
+      // A full burst for the asking, twice within the time it takes to earn one, would double the rate.
+      if (fence.resetAt > 0 && now - fence.resetAt < refillTime(call.burst, call)) inheritance = 'as-is';
+      else fence.resetAt = now;
+    }
+    fence.version = call.version;
+    fence.assertedAt = 0;
+    fence.inheritance = inheritance;
+    changeTerms(fence, call, now);
+    return { changed: true, conflict: false };
+  }
+  if (call.version < fence.version || sameTerms(fence, call)) {
+    if (call.version === fence.version && fence.assertedAt > 0 && now - fence.assertedAt > ASSERT_EVERY_US) {
+      fence.assertedAt = now;
+      changed = true;
+    }
+    return { changed, conflict: false };
+  }
+  const slower = call.rateNum / call.rateDen < fence.rateNum / fence.rateDen;
+  const smaller = call.burst < fence.burst;
+  if (slower || smaller) {
+    fence.assertedAt = now;
+    fence.inheritance = 'as-is';
+    const rate = slower ? call : fence;
+    changeTerms(fence, { burst: smaller ? call.burst : fence.burst, rateNum: rate.rateNum, rateDen: rate.rateDen }, now);
+    return { changed: true, conflict: true };
+  }
+  const standsForPart = call.burst === fence.burst || sameRate(fence, call);
+  if (fence.assertedAt === 0 || standsForPart) {
+    if (fence.assertedAt === 0 || now - fence.assertedAt > ASSERT_EVERY_US) {
+      fence.assertedAt = now;
+      changed = true;
+    }
+  } else if (now - fence.assertedAt > CONTEST_US) {
+    fence.assertedAt = 0;
+    fence.inheritance = 'as-is';
+    changeTerms(fence, call, now);
+    return { changed: true, conflict: false };
+  }
+  return { changed, conflict: true };
+}
+
+/** The untouched bucket as it stands at `now`; the fence itself is left alone. */
+export function untouchedLevel(fence: Fence, now: Microseconds): Level {
+  const level = { ...fence.untouched };
+  refill(level, now, fence, fence.burst);
+  return level;
+}
+
+/** Whether a level counts under the same terms as the fence. */
+export function sameTerms(a: CeilingTerms, b: CeilingTerms): boolean {
+  return a.burst === b.burst && sameRate(a, b);
+}
+
+/**
+ * Carries the tokens of a bucket over from terms to terms. The result never exceeds `to.burst − outstanding`; below
+ * zero it may go, where `additive` takes more than there is.
+ */
+export function inherit(
+  level: Level,
+  now: Microseconds,
+  from: CeilingTerms,
+  to: CeilingTerms,
+  inheritance: Inheritance,
+  outstanding: MicroTokens,
+): void {
+  if (inheritance === 'proportional' && level.tokens > 0) {
+    level.tokens = multiplyDivide(level.tokens, to.burst, from.burst, 0).quotient;
+  } else if (inheritance === 'additive') {
+    level.tokens += to.burst - from.burst;
+  } else if (inheritance === 'reset') {
+    level.tokens = Math.max(level.tokens, 0) + to.burst;
+  }
+  level.remainder = 0;
+  capAt(level, now, to.burst - outstanding);
+}
+
+function changeTerms(fence: Fence, to: CeilingTerms, now: Microseconds): void {
+  const from = { burst: fence.burst, rateNum: fence.rateNum, rateDen: fence.rateDen };
+  refill(fence.untouched, now, from, from.burst);
+  fence.burst = to.burst;
+  fence.rateNum = to.rateNum;
+  fence.rateDen = to.rateDen;
+  inherit(fence.untouched, now, from, to, fence.inheritance, 0);
+}
+
+/** A store clock that stepped back by more than the allowance re-bases the untouched level, as it does a bucket. */
+function stepBack(fence: Fence, now: Microseconds): boolean {
+  if (fence.assertedAt > now) fence.assertedAt = now;
+  if (fence.resetAt > now) fence.resetAt = now;
+  if (fence.untouched.at - now <= MAX_SKEW_US) return false;
+  fence.untouched.at = now;
+  return true;
+}
+
+function sameRate(a: CeilingTerms, b: CeilingTerms): boolean {
+  return a.rateNum === b.rateNum && a.rateDen === b.rateDen;
+}

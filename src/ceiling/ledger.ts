@@ -1,0 +1,289 @@
+import type { Microseconds } from '../units.js';
+import { allot, joinMembers, leaveMembers, type Allotment } from './allotment.js';
+import type { Bucket, Holder } from './bucket.js';
+import { leaseGrace, MAX_AGE_US, MAX_SKEW_US, type LeaseCall, type LeaseReply, type ReplyHead } from './ceiling-store.js';
+import { capAt, refill, refillTime } from './exact.js';
+import { type Fence, inherit, meetFence, newFence, sameTerms, untouchedLevel } from './fence.js';
+
+/**
+ * The escrow ledger of one partition: the executable model of `lua/lease.lua`, statement for statement.
+ *
+ * A bucket holds T tokens, and O tokens are outstanding: granted and, as far as the store knows, not yet spent. The
+ * invariant T + O ≤ B is kept by every line below; why it bounds every window by B + R·w is in `docs/design.md`.
+ */
+export interface Partition {
+  /** Identity of the store's data; another one after it was lost or is suspected to be stale. */
+  era: string;
+  bornAt: Microseconds;
+  fences: Map<string, Fence>;
+  buckets: Map<string, Bucket>;
+}
+
+/** What one execution is given besides the call: its clock reading, and identities for what it may have to make. */
+export interface Execution {
+  readonly now: Microseconds;
+  /** Used as the era where there is none yet. */
+  readonly newEra: string;
+  /** A store without data had none before (tests, a first demo): its buckets start full, not empty. */
+  readonly newStore: 'empty' | 'full';
+}
+
+/** How much longer than strictly needed a bucket is kept, so that its expiry need not be written at each call. */
+const KEEP_LONGER_US: Microseconds = 1_000_000;
+
+/** A partition that nobody has called yet. */
+export function newPartition(execution: Execution): Partition {
+  return { era: execution.newEra, bornAt: execution.now, fences: new Map(), buckets: new Map() };
+}
+
+/** Executes one call: reports, takes back, returns and grants, or says why not. Atomic; everything in `partition`. */
+export function execute(partition: Partition, call: LeaseCall, execution: Execution): LeaseReply {
+  const { now } = execution;
+  let fence = partition.fences.get(call.fence);
+  let conflict = false;
+  if (fence) {
+    conflict = meetFence(fence, call, now).conflict;
+  } else {
+    fence = newFence(call, partition.bornAt, now, execution.newStore === 'full');
+    partition.fences.set(call.fence, fence);
+  }
+  const head = {
+    seq: call.seq,
+    now,
+    era: partition.era,
+    version: fence.version,
+    burst: fence.burst,
+    rateNum: fence.rateNum,
+    rateDen: fence.rateDen,
+  };
+  if (believes(call) && (now - call.sentAt > MAX_AGE_US || call.sentAt - now > MAX_SKEW_US)) {
+    return { ...head, status: 'refused' };
+  }
+
+  const name = bucketName(call);
+  let bucket = partition.buckets.get(name);
+  if (bucket && bucket.expiresAt <= now) bucket = undefined;
+  const known = bucket?.holders.get(call.holder);
+  if (bucket && known && call.seq <= known.seq) {
+    // Answered without a change: a repeat from its record, an older one not at all (rules 2 and 10).
+    if (call.seq < known.seq) return { ...head, status: 'stale' };
+    return grantReply(head, known, bucket);
+  }
+
+  if (bucket) advance(bucket, fence, partition, now);
+  else {
+    bucket = newBucket(fence, partition, now);
+    partition.buckets.set(name, bucket);
+  }
+  const holder = report(bucket, call, now);
+  chargeOutage(bucket, call, now);
+  capAt(bucket.level, now, bucket.burst - bucket.outstanding);
+
+  const end = now + call.lease + leaseGrace(call.lease);
+  holder.leaseEnd = holder.outstanding > 0 ? Math.max(holder.leaseEnd, end) : end;
+  const allotment = allot(bucket, holder, call, now);
+  grant(bucket, holder, call, allotment, conflict);
+  keep(bucket, holder, call, now);
+  return grantReply(head, holder, bucket);
+}
+
+/** Marks the partition's data as possibly stale (another server answers for it): a new era that begins now. */
+export function suspect(partition: Partition, newEra: string, now: Microseconds): void {
+  partition.era = newEra;
+  partition.bornAt = now;
+  for (const fence of partition.fences.values()) {
+    fence.untouched.tokens = Math.min(fence.untouched.tokens, 0);
+    fence.untouched.remainder = 0;
+    fence.untouched.at = now;
+  }
+}
+
+/** Whether a call carries anything that does harm when it comes late (rule 7). */
+function believes(call: LeaseCall): boolean {
+  return call.unspent > 0 || call.returned > 0 || call.disown > 0 || call.witness > 0 || call.since > 0;
+}
+
+function bucketName(call: LeaseCall): string {
+  return `${call.policy}:${call.key}`;
+}
+
+function newBucket(fence: Fence, partition: Partition, now: Microseconds): Bucket {
+  return {
+    version: fence.version,
+    burst: fence.burst,
+    rateNum: fence.rateNum,
+    rateDen: fence.rateDen,
+    era: partition.era,
+    incarnation: now,
+    level: untouchedLevel(fence, now),
+    outstanding: 0,
+    holders: new Map(),
+    lastEnd: 0,
+    longestLease: 0,
+    sweepAt: Number.MAX_SAFE_INTEGER,
+    expiresAt: 0,
+    paidUntil: 0,
+    classes: new Map(),
+    members: 0,
+    slotAt: 0,
+    reservedFor: '',
+    reserved: 0,
+    reservedUntil: 0,
+  };
+}
+
+/** Brings a bucket up to `now`: suspicion, clock steps, refill with the old O, and only then lease ends (rule 8). */
+function advance(bucket: Bucket, fence: Fence, partition: Partition, now: Microseconds): void {
+  const { level } = bucket;
+  if (bucket.era !== partition.era) {
+    // What this data says may be older than what was granted: nothing is left, and the gap is not paid as refill.
+    level.tokens = Math.min(level.tokens, 0);
+    level.remainder = 0;
+    level.at = Math.max(level.at, partition.bornAt);
+    bucket.era = partition.era;
+  }
+  if (level.at - now > MAX_SKEW_US) rebase(bucket, now);
+  refill(level, now, bucket, bucket.burst - bucket.outstanding);
+  sweep(bucket, now);
+  if (bucket.version !== fence.version || !sameTerms(bucket, fence)) {
+    const from = { burst: bucket.burst, rateNum: bucket.rateNum, rateDen: bucket.rateDen };
+    bucket.version = fence.version;
+    bucket.burst = fence.burst;
+    bucket.rateNum = fence.rateNum;
+    bucket.rateDen = fence.rateDen;
+    inherit(level, now, from, fence, fence.inheritance, bucket.outstanding);
+  }
+}
+
+/** The store's clock stepped back further than allowed: start over from `now`, and let no lease outlive the step. */
+function rebase(bucket: Bucket, now: Microseconds): void {
+  bucket.level.at = now;
+  const latest = now + bucket.longestLease + leaseGrace(bucket.longestLease);
+  for (const holder of bucket.holders.values()) {
+    holder.leaseEnd = Math.min(holder.leaseEnd, latest);
+    holder.memberUntil = Math.min(holder.memberUntil, latest);
+    holder.creditAt = Math.min(holder.creditAt, now);
+    holder.slotAt = Math.min(holder.slotAt, now);
+  }
+  bucket.lastEnd = Math.min(bucket.lastEnd, latest);
+  bucket.slotAt = Math.min(bucket.slotAt, now);
+  bucket.paidUntil = Math.min(bucket.paidUntil, now);
+  bucket.reservedUntil = Math.min(bucket.reservedUntil, now);
+  bucket.sweepAt = now;
+}
+
+/** Ends leases that are over (counted as spent, never credited) and drops records nothing can refer to any more. */
+function sweep(bucket: Bucket, now: Microseconds): void {
+  if (now < bucket.sweepAt) return;
+  let next = Number.MAX_SAFE_INTEGER;
+  for (const [id, holder] of bucket.holders) {
+    if (holder.outstanding > 0 && holder.leaseEnd <= now) {
+      bucket.outstanding -= holder.outstanding;
+      holder.outstanding = 0;
+      holder.lastGrant = 0;
+    }
+    const recordEnd = Math.max(holder.leaseEnd + MAX_AGE_US, holder.memberUntil);
+    if (holder.outstanding === 0 && recordEnd <= now) {
+      leaveMembers(bucket, holder);
+      bucket.holders.delete(id);
+    } else {
+      next = Math.min(next, holder.outstanding > 0 ? holder.leaseEnd : recordEnd);
+    }
+  }
+  bucket.sweepAt = next;
+}
+
+/** Takes in what the holder says of itself, and answers its record, made where there is none. */
+function report(bucket: Bucket, call: LeaseCall, now: Microseconds): Holder {
+  const { level } = bucket;
+  let holder = bucket.holders.get(call.holder);
+  if (holder) {
+    if (call.disown > 0 && holder.seq >= call.disown) {
+      const undone = Math.min(holder.lastGrant, holder.outstanding);
+      bucket.outstanding -= undone;
+      holder.outstanding -= undone;
+      level.tokens += undone;
+      holder.credit += undone;
+    }
+    const credited = Math.min(call.returned, Math.max(0, holder.outstanding - call.unspent));
+    level.tokens += credited;
+    holder.credit += credited;
+    bucket.outstanding += call.unspent - holder.outstanding;
+    holder.outstanding = call.unspent;
+    leaveMembers(bucket, holder);
+  } else {
+    // `returned` is ignored: where the record is gone the tokens have been counted as spent (rule 7).
+    holder = newHolder(call, now);
+    bucket.outstanding += call.unspent;
+    bucket.holders.set(call.holder, holder);
+    if (call.witness > 0 && call.incarnation !== bucket.incarnation && call.certainUntil > bucket.incarnation) {
+      // The key was deleted or evicted while it was certain to exist; what this holder took is missing here.
+      level.tokens = Math.min(level.tokens, Math.max(-bucket.burst, level.tokens - call.witness));
+    }
+  }
+  holder.seq = call.seq;
+  holder.demand = call.demand;
+  holder.weight = call.weight;
+  joinMembers(bucket, holder);
+  return holder;
+}
+
+function newHolder(call: LeaseCall, now: Microseconds): Holder {
+  return {
+    outstanding: call.unspent,
+    seq: 0,
+    lastGrant: 0,
+    leaseEnd: 0,
+    memberUntil: 0,
+    demand: 0,
+    weight: 1,
+    credit: Number.NaN,
+    creditAt: now,
+    slotAt: 0,
+    reply: { granted: 0, level: 0, horizon: 0, next: 0, retry: 0, giveBack: false, conflict: false },
+  };
+}
+
+/** The first to come back from an outage in share mode pays for the whole fleet, once for each moment of it. */
+function chargeOutage(bucket: Bucket, call: LeaseCall, now: Microseconds): void {
+  if (call.since <= 0) return;
+  const from = Math.max(call.since, bucket.paidUntil);
+  if (now > from) {
+    const spent = Math.ceil(((now - from) / bucket.rateDen) * bucket.rateNum);
+    bucket.level.tokens = Math.max(Math.min(bucket.level.tokens, 0), bucket.level.tokens - spent);
+  }
+  bucket.paidUntil = Math.max(bucket.paidUntil, now);
+}
+
+function grant(bucket: Bucket, holder: Holder, call: LeaseCall, allotment: Allotment, conflict: boolean): void {
+  const { granted } = allotment;
+  bucket.level.tokens -= granted;
+  bucket.outstanding += granted;
+  holder.outstanding += granted;
+  holder.lastGrant = granted;
+  holder.reply = { ...allotment, conflict };
+  bucket.longestLease = Math.max(bucket.longestLease, call.lease);
+}
+
+/** Keeps what the bucket's and the record's lifetimes depend on (rules 7 and 11). */
+function keep(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds): void {
+  bucket.lastEnd = Math.max(bucket.lastEnd, holder.leaseEnd);
+  const recordEnd = Math.max(holder.leaseEnd + MAX_AGE_US, holder.memberUntil);
+  bucket.sweepAt = Math.min(bucket.sweepAt, holder.outstanding > 0 ? holder.leaseEnd : recordEnd);
+  const needed = Math.max(
+    now + refillTime(bucket.burst - bucket.level.tokens, bucket),
+    bucket.lastEnd + Math.max(refillTime(bucket.outstanding, bucket), MAX_AGE_US),
+    call.since > 0 ? bucket.paidUntil : 0,
+  );
+  if (needed > bucket.expiresAt) bucket.expiresAt = needed + KEEP_LONGER_US;
+}
+
+function grantReply(head: ReplyHead, holder: Holder, bucket: Bucket): LeaseReply {
+  return {
+    ...head,
+    status: 'granted',
+    ...holder.reply,
+    incarnation: bucket.incarnation,
+    certainUntil: bucket.expiresAt,
+  };
+}

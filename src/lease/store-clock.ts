@@ -1,0 +1,25 @@
+import type { Microseconds, Milliseconds } from '../units.js';
+
+/**
+ * This process's idea of the store's time: that of the last reply, plus what has passed here since. It runs late by
+ * that reply's way back, never early by more than the drift of two clocks between two replies.
+ */
+export class StoreClock {
+  #storeTime: Microseconds = 0;
+  #takenAt: Milliseconds = 0;
+
+  /** Whether a reply has been seen yet. */
+  get known(): boolean {
+    return this.#storeTime > 0;
+  }
+
+  observe(storeTime: Microseconds, now: Milliseconds): void {
+    this.#storeTime = storeTime;
+    this.#takenAt = now;
+  }
+
+  /** The store's time at the local time `now`; 0 while none is known. */
+  at(now: Milliseconds): Microseconds {
+    return this.#storeTime === 0 ? 0 : this.#storeTime + Math.floor((now - this.#takenAt) * 1_000);
+  }
+}

@@ -1,0 +1,124 @@
+import type { Milliseconds } from '../units.js';
+import type { Time, Timer } from '../time.js';
+
+/** What can be woken: it carries its own due time, so that setting it off or forward costs nothing. */
+export interface Sleeper {
+  /** When to wake it; Infinity: not at all. Written by {@link WakeQueue} only. */
+  wakeAt: Milliseconds;
+  /** The slot it lies in. Written by {@link WakeQueue} only. */
+  wakeSlot: number;
+}
+
+/** Width of a slot: nobody is woken early, and nobody later than this after its time. */
+const SLOT_MS = 5;
+
+/**
+ * Wakes many sleepers with one timer. Due times are kept in slots of 5 ms, and the slots that have sleepers in a heap:
+ * putting one in or moving it is O(1) but for the first of its slot.
+ */
+export class WakeQueue<S extends Sleeper> {
+  readonly #time: Time;
+  readonly #wake: (sleeper: S, now: Milliseconds) => void;
+  readonly #slots = new Map<number, Set<S>>();
+  /** The numbers of the slots, as a binary heap; a slot that has been emptied meanwhile is skipped when it comes up. */
+  readonly #order: number[] = [];
+  #timer: Timer | undefined;
+  #timerSlot = Number.POSITIVE_INFINITY;
+
+  constructor(time: Time, wake: (sleeper: S, now: Milliseconds) => void) {
+    this.#time = time;
+    this.#wake = wake;
+  }
+
+  /** Wakes `sleeper` at `at`, or when it was due already if that is earlier. */
+  wakeBy(sleeper: S, at: Milliseconds): void {
+    if (at >= sleeper.wakeAt || at === Number.POSITIVE_INFINITY) return;
+    this.#leave(sleeper);
+    const slot = Math.ceil(at / SLOT_MS);
+    sleeper.wakeAt = at;
+    sleeper.wakeSlot = slot;
+    let sleepers = this.#slots.get(slot);
+    if (!sleepers) {
+      sleepers = new Set();
+      this.#slots.set(slot, sleepers);
+      pushHeap(this.#order, slot);
+    }
+    sleepers.add(sleeper);
+    this.#arm(slot);
+  }
+
+  /** Takes a sleeper out; it can be put in again. */
+  forget(sleeper: S): void {
+    this.#leave(sleeper);
+    sleeper.wakeAt = Number.POSITIVE_INFINITY;
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#slots.clear();
+    this.#order.length = 0;
+  }
+
+  #leave(sleeper: S): void {
+    if (sleeper.wakeAt === Number.POSITIVE_INFINITY) return;
+    const sleepers = this.#slots.get(sleeper.wakeSlot);
+    sleepers?.delete(sleeper);
+    if (sleepers?.size === 0) this.#slots.delete(sleeper.wakeSlot);
+  }
+
+  #arm(slot: number): void {
+    if (slot >= this.#timerSlot) return;
+    this.#timer?.cancel();
+    this.#timerSlot = slot;
+    this.#timer = this.#time.after(Math.max(1, slot * SLOT_MS - this.#time.now()), () => this.#ring());
+  }
+
+  #ring(): void {
+    this.#timer = undefined;
+    this.#timerSlot = Number.POSITIVE_INFINITY;
+    const now = this.#time.now();
+    const due: S[] = [];
+    while (this.#order.length > 0 && (this.#order[0] as number) * SLOT_MS <= now) {
+      const slot = popHeap(this.#order);
+      const sleepers = this.#slots.get(slot);
+      this.#slots.delete(slot);
+      if (!sleepers) continue;
+      for (const sleeper of sleepers) {
+        sleeper.wakeAt = Number.POSITIVE_INFINITY;
+        due.push(sleeper);
+      }
+    }
+    for (const sleeper of due) this.#wake(sleeper, now);
+    const next = this.#order[0];
+    if (next !== undefined) this.#arm(next);
+  }
+}
+
+function pushHeap(heap: number[], value: number): void {
+  let i = heap.push(value) - 1;
+  while (i > 0) {
+    const parent = (i - 1) >> 1;
+    if ((heap[parent] as number) <= value) break;
+    heap[i] = heap[parent] as number;
+    i = parent;
+  }
+  heap[i] = value;
+}
+
+function popHeap(heap: number[]): number {
+  const top = heap[0] as number;
+  const value = heap.pop() as number;
+  if (heap.length === 0) return top;
+  let i = 0;
+  for (;;) {
+    let child = 2 * i + 1;
+    if (child >= heap.length) break;
+    if (child + 1 < heap.length && (heap[child + 1] as number) < (heap[child] as number)) child += 1;
+    if ((heap[child] as number) >= value) break;
+    heap[i] = heap[child] as number;
+    i = child;
+  }
+  heap[i] = value;
+  return top;
+}
