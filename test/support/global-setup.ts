@@ -13,7 +13,7 @@ declare module 'vitest' {
 }
 
 export default async function startSharedServers(project: TestProject): Promise<() => Promise<void>> {
-  requireServerBinary('redis-server', 'nats-server');
+  exitWhenServersAreMissing();
   const redis = await RedisServer.start();
   const nats = await NatsServer.start().catch(async (error: unknown) => {
     await redis.stop();
@@ -24,4 +24,14 @@ export default async function startSharedServers(project: TestProject): Promise<
   return async () => {
     await Promise.all([redis.stop(), nats.stop()]);
   };
+}
+
+/** Thrown, the error would come wrapped in what Vitest says about a run without tests. The reader needs the one line. */
+function exitWhenServersAreMissing(): void {
+  try {
+    requireServerBinary('redis-server', 'nats-server');
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exit(1);
+  }
 }

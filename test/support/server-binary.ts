@@ -14,20 +14,13 @@ export function findServerBinary(name: ServerBinary): string | undefined {
   return directories.map((directory) => join(directory, name)).find(isExecutable);
 }
 
-/** Path of a server to run; the error is one line that says what to do. */
-export function requireServerBinary(...names: ServerBinary[]): string {
+/** Path of the first of the servers; when any is missing, an error of one line that says what to do. */
+export function requireServerBinary(...names: [ServerBinary, ...ServerBinary[]]): string {
   const missing = names.filter((name) => findServerBinary(name) === undefined);
-  const first = names[0] && findServerBinary(names[0]);
-  if (missing.length > 0 || first === undefined) throw missingBinaryError(missing);
-  return first;
-}
-
-function missingBinaryError(missing: readonly ServerBinary[]): Error {
+  const first = findServerBinary(names[0]);
+  if (first !== undefined && missing.length === 0) return first;
   const what = `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing`;
-  const error = new Error(`${what}: run \`npm run servers\`, or set HEADGATE_TEST_REDIS / HEADGATE_TEST_NATS`);
-  // The reader has to install something; where this code threw is noise around that one line.
-  error.stack = error.message;
-  return error;
+  throw new Error(`${what}: run \`npm run servers\`, or set HEADGATE_TEST_REDIS / HEADGATE_TEST_NATS`);
 }
 
 function isExecutable(path: string): boolean {
