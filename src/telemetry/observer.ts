@@ -42,6 +42,7 @@ export interface PolicyCounters {
   tokensExpired: Tokens;
   /** Spent without a lease, under an outage mode. */
   tokensUnleased: Tokens;
+  /** All of them, those that failed or were refused included. */
   leaseCalls: number;
   leaseFailures: number;
   leaseRefusals: number;
