@@ -76,10 +76,13 @@ export class Instruments {
     this.#scheduleRebind();
     this.rebind();
     return () => {
-      this.#totals.remove(readings);
-      if (this.#totals.empty) {
-        this.#nextRebind?.cancel();
-        this.#nextRebind = undefined;
+      try {
+        this.#totals.remove(readings);
+      } finally {
+        if (this.#totals.empty) {
+          this.#nextRebind?.cancel();
+          this.#nextRebind = undefined;
+        }
       }
     };
   }
