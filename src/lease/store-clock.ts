@@ -8,9 +8,9 @@ export class StoreClock {
   #storeTime: Microseconds = 0;
   #takenAt: Milliseconds = 0;
 
-  /** Whether a reply has been seen yet. */
-  get known(): boolean {
-    return this.#storeTime > 0;
+  /** Store time of the last reply; 0: none yet. */
+  get lastReply(): Microseconds {
+    return this.#storeTime;
   }
 
   observe(storeTime: Microseconds, now: Milliseconds): void {

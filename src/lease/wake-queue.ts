@@ -1,5 +1,5 @@
-import type { Milliseconds } from '../units.js';
 import type { Time, Timer } from '../time.js';
+import type { Milliseconds } from '../units.js';
 
 /** What can be woken: it carries its own due time, so that setting it off or forward costs nothing. */
 export interface Sleeper {
@@ -10,10 +10,10 @@ export interface Sleeper {
 }
 
 /** Width of a slot: nobody is woken early, and nobody later than this after its time. */
-const SLOT_MS = 5;
+const SLOT_MS = 1;
 
 /**
- * Wakes many sleepers with one timer. Due times are kept in slots of 5 ms, and the slots that have sleepers in a heap:
+ * Wakes many sleepers with one timer. Due times are kept in slots of 1 ms, and the slots that have sleepers in a heap:
  * putting one in or moving it is O(1) but for the first of its slot.
  */
 export class WakeQueue<S extends Sleeper> {

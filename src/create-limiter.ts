@@ -1,0 +1,114 @@
+import type { CeilingStore } from './ceiling/ceiling-store.js';
+import { MemoryCeiling, storeClock } from './ceiling/memory-ceiling.js';
+import type { RedisClient } from './ceiling/redis-client.js';
+import { Limiter } from './limiter/limiter.js';
+import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
+import type { NatsConnection } from './policy/nats-client.js';
+import { parsePolicies } from './policy/parse-policy.js';
+import type { PolicyListener, PolicySource } from './policy/policy-source.js';
+import { PolicyRegistry } from './policy/registry.js';
+import { staticPolicySource } from './policy/static-source.js';
+import { type Observer, silentObserver } from './telemetry/observer.js';
+import { randomId, systemTime } from './time.js';
+import { VERSION } from './version.js';
+
+/**
+ * Makes a limiter: one for each process of the fleet.
+ *
+ * Resolves once the policies known at this moment are in force. A Redis or NATS that can't be reached does not make it
+ * fail: the limiter starts degraded or with the policies given in code, says so, and goes on trying.
+ *
+ * @throws {InvalidOptionError} {@link InvalidPolicyError} {@link MissingPeerError}
+ */
+export async function createLimiter(options: LimiterOptions<RedisClient, NatsConnection>): Promise<Limiter> {
+  checkLimiterOptions(options);
+  const policies = parsePolicies(options.policies ?? []);
+  const time = options.time ?? systemTime;
+  const random = options.random ?? Math.random;
+  const observer = withTrouble(options.observer ?? (await openTelemetry(options)), options.onTrouble ?? warnOnce());
+  const store = await ceilingStore(options, observer);
+  const source = await policySource(options);
+  const registry = new PolicyRegistry({ policies, time, observer });
+  const limiter = new Limiter({
+    instanceId: options.instanceId ?? randomId(),
+    // Never an option, and never the same twice: a restarted instance must not be taken for its former self (rule 3).
+    holder: randomId(options.time ? options.random : undefined),
+    group: options.group ?? 'default',
+    weight: options.weight ?? 1,
+    deadlineMs: options.callDeadlineMs ?? 100,
+    maxKeys: options.maxKeys ?? 100_000,
+    store,
+    source,
+    registry,
+    observer,
+    time,
+    random,
+  });
+  const listener: PolicyListener = {
+    update: (update) => registry.apply(update),
+    trouble: (error) => observer.trouble(error),
+  };
+  try {
+    await source.watch(listener);
+  } catch (error) {
+    await limiter.close();
+    throw error;
+  }
+  return limiter;
+}
+
+async function ceilingStore(options: LimiterOptions<RedisClient>, observer: Observer): Promise<CeilingStore> {
+  const { redis, ceiling, newStore, keyPrefix } = options;
+  if (ceiling) return ceiling;
+  if (redis === undefined) {
+    const clock = storeClock(options.time ?? systemTime);
+    return new MemoryCeiling({
+      clock,
+      newStore: newStore ?? 'full',
+      ...(options.time && options.random && { random: options.random }),
+    });
+  }
+  // Loaded only where asked for, so that a limiter without Redis does not pay for it.
+  const { redisCeiling } = await import('./ceiling/redis-ceiling.js');
+  return redisCeiling(redis, {
+    onTrouble: (error) => observer.trouble(error),
+    ...(newStore && { newStore }),
+    ...(keyPrefix && { prefix: keyPrefix }),
+  });
+}
+
+async function policySource(options: LimiterOptions<RedisClient, NatsConnection>): Promise<PolicySource> {
+  if (options.policySource) return options.policySource;
+  if (options.nats === undefined) return staticPolicySource(options.policies ?? []);
+  const { natsPolicySource } = await import('./policy/nats-source.js');
+  return natsPolicySource({ nats: options.nats });
+}
+
+async function openTelemetry(options: LimiterOptions): Promise<Observer> {
+  if (options.telemetry === false) return silentObserver;
+  const { loadOpenTelemetry, openTelemetryObserver } = await import('./telemetry/open-telemetry.js');
+  const api = await loadOpenTelemetry();
+  return api
+    ? openTelemetryObserver(api, { version: VERSION, ...(options.time && { time: options.time }) })
+    : silentObserver;
+}
+
+/** An observer whose troubles are also told to people. */
+function withTrouble(observer: Observer, onTrouble: (error: Error) => void): Observer {
+  return Object.assign(Object.create(observer) as Observer, {
+    trouble(error: Error) {
+      observer.trouble(error);
+      onTrouble(error);
+    },
+  });
+}
+
+/** Shows each message once as a warning of the process, where there is one. */
+function warnOnce(): (error: Error) => void {
+  const shown = new Set<string>();
+  return (error) => {
+    if (shown.has(error.message)) return;
+    shown.add(error.message);
+    globalThis.process?.emitWarning?.(error.message, { type: 'HeadgateWarning' });
+  };
+}

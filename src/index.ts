@@ -1,0 +1,65 @@
+export type {
+  CeilingStore,
+  GrantReply,
+  LeaseCall,
+  LeaseReply,
+  RefusalReply,
+  ReplyHead,
+} from './ceiling/ceiling-store.js';
+export type { RedisClient } from './ceiling/redis-client.js';
+export { createLimiter } from './create-limiter.js';
+export {
+  CeilingError,
+  ClosedError,
+  CostAboveBurstError,
+  ERROR_CODES,
+  type ErrorCode,
+  HeadgateError,
+  InvalidCostError,
+  InvalidKeyError,
+  InvalidOptionError,
+  InvalidPolicyError,
+  MissingPeerError,
+  PolicyConflictError,
+  PolicySourceError,
+  UnknownPolicyError,
+} from './errors.js';
+export type { AcquireOptions } from './limiter/acquire-options.js';
+export type { Allowed, Decision, Denial, Denied } from './limiter/decision.js';
+export type { Limiter } from './limiter/limiter.js';
+export type { LimiterOptions } from './limiter/options.js';
+export type { PolicyLimiter } from './limiter/policy-limiter.js';
+export { memoryPolicySource } from './policy/memory-source.js';
+export type { NatsConnection } from './policy/nats-client.js';
+export { type NatsPolicySourceOptions, natsPolicySource } from './policy/nats-source.js';
+export { parsePolicy } from './policy/parse-policy.js';
+export type {
+  CeilingTerms,
+  Inheritance,
+  LocalTerms,
+  OutageMode,
+  OverrideDocument,
+  Policy,
+  PolicyDocument,
+  PolicyMode,
+  RateDocument,
+  Terms,
+} from './policy/policy.js';
+export type { PolicyListener, PolicySource, PolicyUpdate } from './policy/policy-source.js';
+export type { PolicyBook, PublishOptions } from './policy/publisher.js';
+export type {
+  DegradedChange,
+  DenialNote,
+  DenialReason,
+  LimitedBy,
+  Observer,
+  PolicyChange,
+  PolicyCounters,
+  PolicyGauges,
+  Readings,
+  RoundTripEnd,
+  RoundTripStart,
+} from './telemetry/observer.js';
+export type { Random, Time, Timer } from './time.js';
+export type { EpochMilliseconds, Microseconds, MicroTokens, Milliseconds, Period, Tokens } from './units.js';
+export { VERSION } from './version.js';

@@ -1,0 +1,104 @@
+import type { LeaseCall } from '../ceiling/ceiling-store.js';
+import type { CeilingTerms, Policy } from '../policy/policy.js';
+import { MICRO, MICROS_PER_MS, type MicroTokens, type Milliseconds } from '../units.js';
+import type { Account, Flight } from './account.js';
+import { batchSize } from './sizing.js';
+import { withdraw } from './wallet.js';
+
+/** An account with tokens and no traffic for this long gives them back. */
+export const IDLE_MS: Milliseconds = 500;
+
+/** What a call says of the caller. */
+export interface Caller {
+  readonly holder: string;
+  readonly weight: number;
+  readonly deadlineMs: Milliseconds;
+}
+
+/** Under which name the store keeps a policy's buckets: a shadow policy has its own, apart from the enforced one's. */
+export function ledgerName(policy: Policy): string {
+  return policy.terms.mode === 'shadow' ? `${policy.name}~shadow` : policy.name;
+}
+
+/**
+ * The call an account should make at `now`, or `undefined` where none is of use. What it gives back has then left the
+ * wallet, for good: whatever becomes of the call (rule 4).
+ */
+export function composeCall(
+  account: Account,
+  caller: Caller,
+  seq: number,
+  now: Milliseconds,
+  returnAll: boolean,
+): { call: LeaseCall; flight: Flight } | undefined {
+  const { policy } = account.owner;
+  const terms = account.terms.ceiling;
+  if (!terms) return account.balance > 0 ? dropAll(account) : undefined;
+
+  if (account.attempted > 0) account.activeAt = now;
+  const idle = now - account.activeAt >= IDLE_MS && account.waiting === 0;
+  // A key that is asked once may never be asked again: the first call holds nothing ready.
+  const first = account.era === '';
+  account.demand.add(account.attempted, now);
+  account.attempted = 0;
+  const demand = account.demand.perSecond();
+
+  const need = Math.max(0, Math.min(account.waiting + account.missed, terms.burst) - account.balance);
+  const head = Math.min(need, Math.max(0, (account.waitingHead || account.missed) - account.balance));
+  const target = idle || first || returnAll ? 0 : Math.min(batchSize(demand, account), terms.burst);
+  const spare = spareOf(account, target, idle || returnAll, terms);
+  const want = Math.max(0, target - (account.balance - spare));
+  const low = account.balance < account.lowWater;
+  if (need === 0 && !low && spare === 0 && account.disown === 0 && !account.forced) return undefined;
+
+  const returned = spare > 0 ? withdraw(account, spare, now) : 0;
+  account.giveBack = false;
+  // What is fetched for waiting callers is spent at once, so it may not block refill for a whole lease.
+  const onlyNeed = target === 0 && account.balance === 0 && account.missed === 0;
+  const leaseMs = onlyNeed ? Math.min(caller.deadlineMs, policy.lease.durationMs) : policy.lease.durationMs;
+  const witness = account.taken > 0 && account.certainUntil > account.clock.at(now) ? account.taken : 0;
+  const believed = account.balance > 0 || returned > 0 || account.disown > 0 || witness > 0 || account.outageSince > 0;
+  const flight: Flight = { seq, sentAt: now, leaseMs, returned, settle: () => {} };
+  const call: LeaseCall = {
+    policy: ledgerName(policy),
+    key: account.key,
+    fence: policy.terms.mode === 'shadow' ? `${account.terms.fence}~shadow` : account.terms.fence,
+    version: policy.version,
+    burst: terms.burst,
+    rateNum: terms.rateNum,
+    rateDen: terms.rateDen,
+    inheritance: policy.inheritance,
+    holder: caller.holder,
+    seq,
+    disown: account.disown,
+    unspent: account.balance,
+    returned,
+    need,
+    head,
+    want,
+    demand,
+    weight: caller.weight,
+    lease: Math.floor(leaseMs * MICROS_PER_MS),
+    sentAt: believed ? account.clock.at(now) : 0,
+    since: account.outageSince,
+    witness,
+    incarnation: account.incarnation,
+    certainUntil: account.certainUntil,
+  };
+  return { call, flight };
+}
+
+/** What can be given back: all of an idle account, what is over the batch of a busy one, what new terms don't cover. */
+function spareOf(account: Account, target: MicroTokens, all: boolean, terms: CeilingTerms): MicroTokens {
+  if (account.balance === 0) return 0;
+  if (all) return account.balance;
+  const keep = account.giveBack ? account.lowWater : Math.max(target + MICRO, account.lowWater);
+  return Math.max(0, account.balance - Math.min(keep, terms.burst));
+}
+
+/** The policy has no ceiling any more: there is nobody to give the tokens back to, and nobody who counts them. */
+function dropAll(account: Account): undefined {
+  account.owner.counters.tokensExpired += account.balance / MICRO;
+  account.balance = 0;
+  return undefined;
+}

@@ -1,0 +1,74 @@
+import { type CeilingStore, FLEET_TTL_MS } from '../ceiling/ceiling-store.js';
+import type { Random, Time, Timer } from '../time.js';
+import type { Milliseconds } from '../units.js';
+
+/** How often a limiter says that it is alive. */
+const HEARTBEAT_MS: Milliseconds = FLEET_TTL_MS / 6;
+/** How long the largest fleet seen is remembered. */
+const MEMORY_MS: Milliseconds = 600_000;
+
+/** Who counts itself, and where. */
+export interface FleetParts {
+  readonly store: CeilingStore;
+  readonly time: Time;
+  readonly random: Random;
+  readonly group: string;
+  readonly holder: string;
+  /** Told when the store has answered. */
+  readonly answered: () => void;
+}
+
+/**
+ * How many limiters there are: each says now and then that it is alive, and learns how many others have. What counts
+ * in an outage is the largest number of the last ten minutes, so that a fleet that seems to shrink as it loses the
+ * store does not hand out more.
+ */
+export class Fleet {
+  readonly #parts: FleetParts;
+  readonly #seen: { size: number; at: Milliseconds }[] = [];
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#beat();
+  }
+
+  /** Largest size in the last ten minutes, or the last one learnt; 0 while none was. */
+  get size(): number {
+    const since = this.#parts.time.now() - MEMORY_MS;
+    while (this.#seen.length > 1 && (this.#seen[0] as { at: Milliseconds }).at < since) this.#seen.shift();
+    return this.#seen.reduce((largest, seen) => Math.max(largest, seen.size), 0);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  #beat(): void {
+    const { store, group, holder } = this.#parts;
+    if (!store.ready) {
+      this.#again();
+      return;
+    }
+    store.heartbeat(group, holder).then(
+      (size) => {
+        if (this.#closed) return;
+        this.#seen.push({ size, at: this.#parts.time.now() });
+        this.#parts.answered();
+        this.#again();
+      },
+      () => this.#again(),
+    );
+  }
+
+  #again(): void {
+    if (this.#closed) return;
+    const pause = HEARTBEAT_MS * (0.9 + 0.2 * this.#parts.random());
+    this.#timer = this.#parts.time.after(pause, () => this.#beat());
+  }
+}

@@ -1,0 +1,68 @@
+import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
+
+/** Over how long demand is averaged: short enough to follow a step of load within a second. */
+const DEMAND_WINDOW_MS: Milliseconds = 500;
+/** Demand is never measured over less than this, so that one request is not taken for a torrent. */
+const SHORTEST_MEASURE_MS: Milliseconds = 250;
+/** A batch smaller than this is not worth holding: it would strand the last tokens of a small ceiling. */
+const SMALLEST_BATCH: MicroTokens = 1.5 * MICRO;
+/** Renewal starts when this fraction of a batch is left, or less than is asked for during a round trip. */
+const LOW_WATER_OF_BATCH = 0.1;
+/** Added to the round trip for the tick in which calls are gathered. */
+const TICK_ALLOWANCE_MS: Milliseconds = 3;
+/** Largest demand that is reported, so that the sums of a large fleet stay exact: 70 million tokens a second. */
+const LARGEST_DEMAND: MicroTokens = 2 ** 46;
+
+/**
+ * What is asked of one key at one instance: an exponentially decaying sum of attempts over an equally decaying span,
+ * so that the first estimates are as good as the time measured allows.
+ */
+export class Demand {
+  #sum: MicroTokens = 0;
+  #spanMs: Milliseconds = 0;
+  #at: Milliseconds;
+
+  constructor(now: Milliseconds) {
+    this.#at = now;
+  }
+
+  /** Counts what was asked for since the last call of this, denied attempts included. */
+  add(attempted: MicroTokens, now: Milliseconds): void {
+    const elapsed = Math.max(0, now - this.#at);
+    const decay = Math.exp(-elapsed / DEMAND_WINDOW_MS);
+    this.#sum = this.#sum * decay + attempted;
+    this.#spanMs = this.#spanMs * decay + DEMAND_WINDOW_MS * (1 - decay);
+    this.#at = now;
+  }
+
+  /** Micro-tokens a second, whole. */
+  perSecond(): MicroTokens {
+    const rate = (this.#sum / Math.max(this.#spanMs, SHORTEST_MEASURE_MS)) * 1_000;
+    return Math.min(Math.floor(rate), LARGEST_DEMAND);
+  }
+}
+
+/** What the last reply said about sharing. */
+export interface Share {
+  /** The holder's share of the fleet's rate, micro-tokens a second; 0 while demand fits. */
+  readonly level: number;
+  readonly horizonMs: Milliseconds;
+}
+
+/** The batch worth holding for `demand` under `share`; 0 where only needs should be asked for. */
+export function batchSize(demand: MicroTokens, share: Share): MicroTokens {
+  const batch = (effective(demand, share) * share.horizonMs) / 1_000;
+  return batch >= SMALLEST_BATCH ? Math.ceil(batch / MICRO) * MICRO : 0;
+}
+
+/** The balance below which the next batch is fetched; 0 where none is held ready. */
+export function lowWaterMark(demand: MicroTokens, share: Share, roundTripMs: Milliseconds): MicroTokens {
+  const batch = batchSize(demand, share);
+  if (batch === 0) return 0;
+  const duringTrip = (demand * (roundTripMs + TICK_ALLOWANCE_MS)) / 1_000;
+  return Math.min(batch, Math.max(batch * LOW_WATER_OF_BATCH, duringTrip));
+}
+
+function effective(demand: MicroTokens, share: Share): MicroTokens {
+  return share.level > 0 ? Math.min(demand, share.level) : demand;
+}

@@ -1,0 +1,168 @@
+import { levelAt } from '../algorithm/token-bucket.js';
+import { InvalidKeyError, show } from '../errors.js';
+import type { Keeper } from '../lease/keeper.js';
+import type { WakeQueue } from '../lease/wake-queue.js';
+import { type Policy, termsFor } from '../policy/policy.js';
+import type { Milliseconds } from '../units.js';
+import { KeyState } from './key-state.js';
+import type { PolicyState } from './policy-state.js';
+
+/** Longest key, in bytes of UTF-8. */
+export const MAX_KEY_BYTES = 512;
+/** The key of the bucket that all keys share for which there is no room; no caller's key is empty. */
+const OVERFLOW_KEY = '';
+/** How many of the oldest keys are looked at for one that can be dropped when a new one needs its place. */
+const CANDIDATES = 8;
+/** A key unused for this long is dropped, if its bucket is full and its wallet empty. */
+const UNUSED_MS: Milliseconds = 1_000;
+
+/** The keys of one policy: at most `maxKeys` of them, and one overflow bucket for the rest. */
+export class KeyTable {
+  readonly #states = new Map<string, KeyState>();
+  readonly #owner: PolicyState;
+  readonly #keeper: Keeper;
+  readonly #wakes: WakeQueue<KeyState>;
+  readonly #maxKeys: number;
+  #overflow: KeyState | undefined;
+
+  constructor(owner: PolicyState, keeper: Keeper, wakes: WakeQueue<KeyState>, maxKeys: number) {
+    this.#owner = owner;
+    this.#keeper = keeper;
+    this.#wakes = wakes;
+    this.#maxKeys = maxKeys;
+  }
+
+  get size(): number {
+    return this.#states.size;
+  }
+
+  *states(): Iterable<KeyState> {
+    yield* this.#states.values();
+    if (this.#overflow) yield this.#overflow;
+  }
+
+  /** The state of `key`, shaped by the policy in force. Checks a key only where it is new: the others have been. */
+  find(key: string, now: Milliseconds): KeyState {
+    const state = this.#states.get(key) ?? this.#admit(key, now);
+    if (state.policy !== this.#owner.policy) this.#reshape(state, now);
+    return state;
+  }
+
+  /** The state of an account's key, if it is still here. */
+  peek(key: string): KeyState | undefined {
+    return key === OVERFLOW_KEY ? this.#overflow : this.#states.get(key);
+  }
+
+  /** Brings a state under the policy in force now, without a call for it. */
+  refresh(state: KeyState, now: Milliseconds): void {
+    if (state.policy !== this.#owner.policy) this.#reshape(state, now);
+  }
+
+  /** Woken because it may have gone unused: drops it, or looks again later. */
+  review(state: KeyState, now: Milliseconds): void {
+    if (state.overflow) return;
+    if (this.#droppable(state, now)) {
+      this.#states.delete(state.key);
+      if (state.account) this.#keeper.forget(state.account);
+      return;
+    }
+    this.#reviewLater(state, now);
+  }
+
+  #admit(key: string, now: Milliseconds): KeyState {
+    checkKey(key);
+    if (this.#states.size >= this.#maxKeys && !this.#makeRoom(now)) {
+      this.#overflow ??= this.#open(OVERFLOW_KEY, true, now);
+      return this.#overflow;
+    }
+    const state = this.#open(key, false, now);
+    this.#states.set(key, state);
+    this.#reviewLater(state, now);
+    return state;
+  }
+
+  #open(key: string, overflow: boolean, now: Milliseconds): KeyState {
+    const { policy } = this.#owner;
+    const state = new KeyState(key, overflow, policy, termsFor(policy, key), now);
+    if (state.terms.ceiling) state.account = this.#keeper.open(key, this.#owner);
+    return state;
+  }
+
+  #makeRoom(now: Milliseconds): boolean {
+    let looked = 0;
+    for (const [key, state] of this.#states) {
+      if (this.#droppable(state, now)) {
+        this.#states.delete(key);
+        this.#wakes.forget(state);
+        if (state.account) this.#keeper.forget(state.account);
+        return true;
+      }
+      if (++looked >= CANDIDATES) break;
+      // Looked at and needed: to the back of the line, so that the next ones are looked at next time.
+      this.#states.delete(key);
+      this.#states.set(key, state);
+    }
+    return false;
+  }
+
+  /** Whether forgetting a key is the same as keeping it: local bucket full, wallet empty, nothing owed or awaited. */
+  #droppable(state: KeyState, now: Milliseconds): boolean {
+    if (state.waiters !== undefined && state.waiters.size > 0) return false;
+    const { local } = state.terms;
+    if (local && levelAt(state, local, now) < local.burst) return false;
+    const { account } = state;
+    if (!account) return true;
+    return (
+      account.idle && account.attempted === 0 && now >= account.blockedUntil && now - account.activeAt >= UNUSED_MS
+    );
+  }
+
+  #reviewLater(state: KeyState, now: Milliseconds): void {
+    const { local } = state.terms;
+    const untilFull = local ? (local.burst - levelAt(state, local, now)) / local.ratePerMs : 0;
+    this.#wakes.wakeBy(state, now + Math.max(UNUSED_MS, untilFull));
+  }
+
+  /** Brings a state of an older policy under the one in force: local tokens are inherited, the account is re-termed. */
+  #reshape(state: KeyState, now: Milliseconds): void {
+    const { policy } = this.#owner;
+    const from = state.terms.local;
+    const terms = termsFor(policy, state.key);
+    const to = terms.local;
+    if (to) {
+      const held = from ? levelAt(state, from, now) : to.burst;
+      state.tokens = Math.min(to.burst, inherited(policy, held, from?.burst ?? to.burst, to.burst));
+      state.at = now;
+    }
+    state.policy = policy;
+    state.terms = terms;
+    if (terms.ceiling && !state.account) state.account = this.#keeper.open(state.key, this.#owner);
+    else if (state.account) this.#keeper.reconcile(state.account);
+    if (!terms.ceiling) state.account = undefined;
+  }
+}
+
+/** The inheritance rules of `Inheritance`, for a local bucket; `reset` here is a full one. */
+function inherited(policy: Policy, held: number, fromBurst: number, toBurst: number): number {
+  switch (policy.inheritance) {
+    case 'proportional':
+      return (held / fromBurst) * toBurst;
+    case 'additive':
+      return held + toBurst - fromBurst;
+    case 'reset':
+      return toBurst;
+    case 'as-is':
+      return held;
+  }
+}
+
+function checkKey(key: unknown): void {
+  if (typeof key !== 'string' || key === '')
+    throw new InvalidKeyError(`Expected \`key\` to be a non-empty string, got ${show(key)}.`);
+  // At most three bytes a UTF-16 unit: short keys need no counting.
+  if (key.length * 3 <= MAX_KEY_BYTES) return;
+  const bytes = new TextEncoder().encode(key).length;
+  if (bytes > MAX_KEY_BYTES) {
+    throw new InvalidKeyError(`Expected \`key\` to be at most ${MAX_KEY_BYTES} bytes of UTF-8, got ${bytes} bytes.`);
+  }
+}

@@ -1,0 +1,160 @@
+import type { CeilingStore } from '../ceiling/ceiling-store.js';
+import { ClosedError, UnknownPolicyError } from '../errors.js';
+import type { LeasedPolicy } from '../lease/account.js';
+import { Keeper } from '../lease/keeper.js';
+import { WakeQueue } from '../lease/wake-queue.js';
+import type { Policy } from '../policy/policy.js';
+import type { PolicySource } from '../policy/policy-source.js';
+import { PolicyBook } from '../policy/publisher.js';
+import type { PolicyRegistry } from '../policy/registry.js';
+import type { Observer, PolicyCounters, PolicyGauges } from '../telemetry/observer.js';
+import type { Random, Time } from '../time.js';
+import type { Milliseconds } from '../units.js';
+import type { KeyState } from './key-state.js';
+import { PolicyLimiter } from './policy-limiter.js';
+import { PolicyState } from './policy-state.js';
+
+/** What a limiter is made of; put together by `createLimiter`. */
+export interface LimiterParts {
+  readonly instanceId: string;
+  readonly store: CeilingStore;
+  readonly source: PolicySource;
+  readonly registry: PolicyRegistry;
+  readonly observer: Observer;
+  readonly time: Time;
+  readonly random: Random;
+  readonly holder: string;
+  readonly group: string;
+  readonly weight: number;
+  readonly deadlineMs: Milliseconds;
+  readonly maxKeys: number;
+}
+
+/** A rate limiter: the policies it runs, each with a limiter of its own. */
+export class Limiter {
+  /** The label this limiter was given for people; the store knows it by a random identity. */
+  readonly instanceId: string;
+  /** Lists, publishes and watches policies. */
+  readonly policies: PolicyBook;
+  readonly #parts: LimiterParts;
+  readonly #keeper: Keeper;
+  readonly #wakes: WakeQueue<KeyState>;
+  readonly #running = new Map<string, Running>();
+  readonly #detach: (() => void)[];
+  #closing: Promise<void> | undefined;
+
+  /** @internal Made by `createLimiter`. */
+  constructor(parts: LimiterParts) {
+    this.#parts = parts;
+    this.instanceId = parts.instanceId;
+    this.policies = new PolicyBook(parts);
+    this.#keeper = new Keeper({
+      ...parts,
+      accounts: () => this.#accounts(),
+      settled: (account) => this.#running.get(account.owner.policy.name)?.limiter.settled(account),
+      outdated: (owner) => this.#outdated(owner),
+    });
+    this.#wakes = new WakeQueue(parts.time, (state) => {
+      this.#running.get(state.policy.name)?.limiter.serve(state, false);
+    });
+    for (const policy of parts.registry.policies()) this.#run(policy);
+    this.#detach = [
+      parts.registry.onChange((policy) => this.#run(policy)),
+      parts.observer.attach({
+        instanceId: parts.instanceId,
+        counters: () => this.#counters(),
+        gauges: () => this.#gauges(),
+      }),
+    ];
+    this.#keeper.start();
+  }
+
+  /** Whether the ceiling store is out of reach at this moment. */
+  get degraded(): boolean {
+    return this.#keeper.degraded;
+  }
+
+  /**
+   * The limiter of the policy `name`: the same object for as long as this limiter lives, whatever is published.
+   *
+   * @throws {UnknownPolicyError} {@link ClosedError}
+   */
+  policy(name: string): PolicyLimiter {
+    if (this.#closing) throw new ClosedError();
+    const running = this.#running.get(name);
+    if (!running) throw new UnknownPolicyError(name, this.#running.keys());
+    return running.limiter;
+  }
+
+  /** What has been counted so far, a row for each policy: the numbers the metrics show. */
+  stats(): readonly Readonly<PolicyCounters & PolicyGauges>[] {
+    return [...this.#running.values()].map(({ state, limiter }) => ({ ...state.counters, ...limiter.gauges() }));
+  }
+
+  /**
+   * Returns unspent tokens, answers whoever waits ("closed"), stops all timers, and closes what this limiter opened; a
+   * client it was given stays open. Takes no longer than two call deadlines.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    for (const detach of this.#detach) detach();
+    for (const { limiter } of this.#running.values()) limiter.close();
+    this.#wakes.close();
+    await this.#keeper.close();
+    await Promise.all([this.#parts.source.close(), this.#parts.store.close()]);
+  }
+
+  /** Puts a policy in force that is new, or newer than the one that was. */
+  #run(policy: Policy): void {
+    const running = this.#running.get(policy.name);
+    if (running) {
+      running.state.policy = policy;
+      running.limiter.policyChanged();
+      return;
+    }
+    const state = new PolicyState(policy);
+    const limiter = new PolicyLimiter({
+      ...this.#parts,
+      owner: state,
+      keeper: this.#keeper,
+      wakes: this.#wakes,
+    });
+    this.#running.set(policy.name, { state, limiter });
+  }
+
+  /** The store has been told newer terms than these: the source is behind, or out of reach. Read it again, once for each. */
+  #outdated(owner: LeasedPolicy): void {
+    const { source, registry, observer } = this.#parts;
+    source.list().then(
+      (documents) => {
+        for (const document of documents) registry.apply({ name: document.name, document, via: 'watch' });
+      },
+      (error: unknown) => observer.trouble(error instanceof Error ? error : new Error(String(error), { cause: owner })),
+    );
+  }
+
+  *#accounts() {
+    for (const { limiter } of this.#running.values()) yield* limiter.accounts();
+  }
+
+  *#counters() {
+    for (const { state } of this.#running.values()) yield state.counters;
+  }
+
+  *#gauges() {
+    for (const { limiter } of this.#running.values()) yield limiter.gauges();
+  }
+}
+
+interface Running {
+  readonly state: PolicyState;
+  readonly limiter: PolicyLimiter;
+}
