@@ -1,25 +1,19 @@
-import {
-  type CeilingStore,
-  type GrantReply,
-  type LeaseCall,
-  type LeaseReply,
-  partitionOf,
-} from '../ceiling/ceiling-store.js';
+import { type CeilingStore, type LeaseCall, type LeaseReply, partitionOf } from '../ceiling/ceiling-store.js';
 import { CeilingError } from '../errors.js';
 import { termsFor } from '../policy/policy.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Random, Time, Timer } from '../time.js';
-import { MICRO, MICROS_PER_MS, type Milliseconds } from '../units.js';
+import { MICRO, type Milliseconds } from '../units.js';
 import { Account, type Flight, type LeasedPolicy } from './account.js';
 import { Breaker } from './breaker.js';
 import { composeCall, IDLE_MS, ledgerName } from './call.js';
 import { Fleet } from './fleet.js';
-import { lowWaterMark } from './sizing.js';
+import { type GrantTerms, takeGrant } from './grant.js';
 import { StoreClock } from './store-clock.js';
 import { SuspendWatch } from './suspend-watch.js';
 import { Trip } from './trip.js';
 import { WakeQueue } from './wake-queue.js';
-import { deposit, expire, leaseEnd } from './wallet.js';
+import { expire } from './wallet.js';
 
 /** What the keeper is made of. */
 export interface KeeperParts {
@@ -287,7 +281,7 @@ export class Keeper {
     if (reply.version > account.owner.policy.version) this.#parts.outdated(account.owner);
     if (reply.status === 'granted') {
       this.#noticeSuspend(now);
-      this.#deposit(account, flight, reply, now);
+      takeGrant(account, flight, reply, now, this.#terms());
     } else {
       // Not executed: what it carried stays out of the wallet, and the fresh store time lets the next one through.
       account.disown ||= flight.seq;
@@ -300,35 +294,6 @@ export class Keeper {
       this.#enqueueOnce(account);
     this.#schedule(account, now);
     flight.settle();
-  }
-
-  #deposit(account: Account, flight: Flight, reply: GrantReply, now: Milliseconds): void {
-    const { counters } = account.owner;
-    account.disown = 0;
-    account.outageSince = 0;
-    account.missed = 0;
-    const dropped = deposit(account, reply.granted, leaseEnd(flight.sentAt, flight.leaseMs), now);
-    counters.tokensGranted += reply.granted / MICRO;
-    counters.tokensExpired += dropped / MICRO;
-    if (reply.conflict) counters.termConflicts += 1;
-    if (reply.granted > 0) {
-      account.granted = true;
-      account.lapsed = dropped > 0;
-    }
-    if (reply.incarnation !== account.incarnation) {
-      account.incarnation = reply.incarnation;
-      account.taken = 0;
-    }
-    account.certainUntil = reply.certainUntil;
-    account.taken = Math.max(0, account.taken + reply.granted - flight.returned);
-    account.level = reply.level * this.#parts.weight;
-    account.horizonMs = Math.min(reply.horizon / MICROS_PER_MS, account.owner.policy.lease.horizonMs);
-    // Later than told by up to a tenth, never earlier, so that a fleet told the same comes back spread out.
-    account.blockedUntil = reply.next > 0 ? now + (reply.next / MICROS_PER_MS) * (1 + 0.1 * this.#parts.random()) : 0;
-    account.retryAt = now + reply.retry / MICROS_PER_MS;
-    account.giveBack = reply.giveBack;
-    account.lowWater = lowWaterMark(account.demand.perSecond(), account, this.#roundTripMs);
-    if (reply.giveBack && account.balance > account.lowWater) account.forced = true;
   }
 
   /** A call has failed or taken too long: whatever becomes of it, what it might have granted is disowned (rule 4). */
@@ -344,6 +309,11 @@ export class Keeper {
     this.#parts.settled(account);
     if (!this.#closing) this.#wakes.wakeBy(account, account.blockedUntil);
     flight.settle();
+  }
+
+  #terms(): GrantTerms {
+    const { random, store, weight } = this.#parts;
+    return { weight, roundTripMs: this.#roundTripMs, spread: store.leaseNow ? 0 : 0.1 * random() };
   }
 
   #fail(error: Error, certain: boolean, now: Milliseconds): void {

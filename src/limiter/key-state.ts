@@ -4,7 +4,7 @@ import type { Sleeper } from '../lease/wake-queue.js';
 import type { Policy, Terms } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import type { ShareBucket } from './share-bucket.js';
-import type { Waiter } from './waiter.js';
+import type { Waiter } from './waiting-room.js';
 
 /** All that this process keeps for one key of one policy: its local bucket, its account with the ceiling, its queue. */
 export class KeyState implements TokenBucket, Sleeper {

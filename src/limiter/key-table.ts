@@ -60,7 +60,7 @@ export class KeyTable {
 
   /** Woken because it may have gone unused: drops it, or looks again later. */
   review(state: KeyState, now: Milliseconds): void {
-    if (state.overflow) return;
+    if (state.overflow || this.#states.get(state.key) !== state) return;
     if (this.#droppable(state, now)) {
       this.#states.delete(state.key);
       if (state.account) this.#keeper.forget(state.account);

@@ -55,7 +55,7 @@ export class Limiter {
       outdated: (owner) => this.#outdated(owner),
     });
     this.#wakes = new WakeQueue(parts.time, (state) => {
-      this.#running.get(state.policy.name)?.limiter.serve(state, false);
+      this.#running.get(state.policy.name)?.limiter.woken(state);
     });
     for (const policy of parts.registry.policies()) this.#run(policy);
     this.#detach = [

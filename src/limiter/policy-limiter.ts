@@ -9,21 +9,12 @@ import type { Observer, PolicyGauges } from '../telemetry/observer.js';
 import type { Time } from '../time.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import { type AcquireOptions, checkAcquireOptions } from './acquire-options.js';
-import {
-  awaitsLease,
-  type Decision,
-  type Denial,
-  isAllowed,
-  limitedBy,
-  reasonOf,
-  VERDICT,
-  type Verdict,
-} from './decision.js';
+import { type Decision, type Denial, isAllowed, limitedBy, reasonOf, VERDICT, type Verdict } from './decision.js';
 import { Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
 import { KeyTable } from './key-table.js';
 import type { PolicyState } from './policy-state.js';
-import { ANSWERS_AWAITED, type Waiter } from './waiter.js';
+import { WaitingRoom } from './waiting-room.js';
 
 /** What a policy's limiter is made of. */
 export interface PolicyLimiterParts {
@@ -51,11 +42,10 @@ export class PolicyLimiter {
   readonly #keeper: Keeper;
   readonly #observer: Observer;
   readonly #time: Time;
-  readonly #wakes: WakeQueue<KeyState>;
   readonly #judge: Judge;
+  readonly #room: WaitingRoom;
   readonly #keys: KeyTable;
   #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
-  #waiting = 0;
   #closed = false;
 
   /** @internal Made by `createLimiter`. */
@@ -64,8 +54,14 @@ export class PolicyLimiter {
     this.#keeper = parts.keeper;
     this.#observer = parts.observer;
     this.#time = parts.time;
-    this.#wakes = parts.wakes;
     this.#judge = new Judge(parts.owner, parts.keeper);
+    this.#room = new WaitingRoom({
+      ...parts,
+      judge: this.#judge,
+      now: () => this.#now(),
+      policyName: parts.owner.policy.name,
+      decided: (state, verdict, cost, now) => this.#decided(state, verdict, cost, now),
+    });
     this.#keys = new KeyTable(parts.owner, parts.keeper, parts.wakes, parts.maxKeys);
   }
 
@@ -86,7 +82,9 @@ export class PolicyLimiter {
     const now = this.#now();
     const state = this.#keys.find(key, now);
     const verdict = this.#attempt(state, cost, micro, now);
-    return verdict <= VERDICT.allowedDegraded || this.#denied(state, verdict, cost, now);
+    if (verdict > VERDICT.allowedDegraded) return this.#denied(state, verdict, cost, now);
+    this.#allowed(state, verdict, cost);
+    return true;
   }
 
   /** As {@link tryAcquire}, answered with what to do next. */
@@ -94,9 +92,7 @@ export class PolicyLimiter {
     const micro = this.#checkCost(key, cost);
     const now = this.#now();
     const state = this.#keys.find(key, now);
-    const verdict = this.#attempt(state, cost, micro, now);
-    if (!isAllowed(verdict)) this.#denied(state, verdict, cost, now);
-    return this.#decision(state, verdict, cost, now);
+    return this.#decided(state, this.#attempt(state, cost, micro, now), cost, now);
   }
 
   /**
@@ -119,17 +115,17 @@ export class PolicyLimiter {
     return accountsOf(this.#keys.states());
   }
 
-  /** @internal Something has changed for a key: an answer of the store, a refilled bucket, a deadline. */
-  serve(state: KeyState, answered: boolean): void {
+  /** @internal Woken for a key: a bucket has refilled, a deadline has come, or it may have gone unused. */
+  woken(state: KeyState): void {
     const now = this.#now();
-    if (state.waiters !== undefined && state.waiters.size > 0) this.#serveQueue(state, answered, now);
-    else if (!answered) this.#keys.review(state, now);
+    if (hasWaiters(state)) this.#room.serve(state, false, now);
+    this.#keys.review(state, now);
   }
 
   /** @internal The store has answered for an account, or can't. */
   settled(account: Account): void {
     const state = this.#keys.peek(account.key);
-    if (state?.account === account && state.waiters !== undefined && state.waiters.size > 0) this.serve(state, true);
+    if (state?.account === account && hasWaiters(state)) this.#room.serve(state, true, this.#now());
   }
 
   /** @internal A newer version is in force: whoever holds tokens or waits must hear of it; other keys at their next call. */
@@ -137,9 +133,8 @@ export class PolicyLimiter {
     const now = this.#now();
     for (const state of this.#keys.states()) {
       const holds = state.account !== undefined && state.account.balance > 0;
-      const waits = state.waiters !== undefined && state.waiters.size > 0;
-      if (holds || waits) this.#keys.refresh(state, now);
-      if (waits) this.#serveQueue(state, false, now);
+      if (holds || hasWaiters(state)) this.#keys.refresh(state, now);
+      if (hasWaiters(state)) this.#room.serve(state, false, now);
     }
   }
 
@@ -154,21 +149,24 @@ export class PolicyLimiter {
       version: policy.version,
       tokensHeld: held / MICRO,
       keys: this.#keys.size,
-      waiting: this.#waiting,
+      waiting: this.#room.size,
       degraded: this.#keeper.degraded && policy.terms.ceiling !== undefined,
     };
   }
 
-  /** @internal */
+  /** @internal Answers whoever waits, and turns away whoever comes. */
   close(): void {
     this.#closed = true;
     const now = this.#now();
     for (const state of this.#keys.states()) {
       for (const waiter of state.waiters ?? []) {
-        this.#settle(state, waiter, {
-          ...this.#decision(state, VERDICT.ceilingEmpty, waiter.cost, now),
-          ...CLOSED,
-        } as Decision);
+        waiter.settle({
+          ...this.#head(state, now),
+          allowed: false,
+          limitedBy: 'policy',
+          reason: 'closed',
+          retryAfterMs: undefined,
+        });
       }
     }
   }
@@ -199,18 +197,12 @@ export class PolicyLimiter {
     return micro;
   }
 
-  /** One attempt of a caller that does not wait: those who wait come first. */
+  /** One attempt of a caller that comes now: those who wait already come first. */
   #attempt(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Verdict {
     const { mode } = state.terms;
-    if (mode === 'allow' || mode === 'deny') {
-      if (mode === 'deny') return VERDICT.policyDenies;
-      this.#owner.counters.allowed += 1;
-      return VERDICT.allowed;
-    }
-    const queued = state.waiters !== undefined && state.waiters.size > 0;
-    const verdict = queued ? this.#behind(state, micro, now) : this.#judge.judge(state, cost, micro, now, false);
-    if (verdict <= VERDICT.allowedDegraded) this.#count(state, verdict, cost);
-    return verdict;
+    if (mode === 'deny') return VERDICT.policyDenies;
+    if (mode === 'allow') return VERDICT.allowed;
+    return hasWaiters(state) ? this.#behind(state, micro, now) : this.#judge.judge(state, cost, micro, now, false);
   }
 
   /** The verdict for one who would have to overtake a queue. */
@@ -223,7 +215,19 @@ export class PolicyLimiter {
     return state.account?.granted ? VERDICT.ceilingEmpty : VERDICT.ceilingCold;
   }
 
-  #count(state: KeyState, verdict: Verdict, cost: Tokens): void {
+  /** Counts and shows what was decided, and answers it. */
+  #decided(state: KeyState, verdict: Verdict, cost: Tokens, now: Milliseconds): Decision {
+    if (isAllowed(verdict)) {
+      this.#allowed(state, verdict, cost);
+      return { allowed: true, ...this.#head(state, now) };
+    }
+    const shadow = this.#denied(state, verdict, cost, now);
+    const denial = this.#denial(state, verdict, cost, now);
+    if (shadow) return { allowed: true, ...this.#head(state, now), shadow: denial };
+    return { allowed: false, ...this.#head(state, now), ...denial };
+  }
+
+  #allowed(state: KeyState, verdict: Verdict, cost: Tokens): void {
     const { counters } = this.#owner;
     counters.allowed += 1;
     if (verdict === VERDICT.allowedDegraded) counters.allowedDegraded += 1;
@@ -257,18 +261,14 @@ export class PolicyLimiter {
     };
   }
 
-  #decision(state: KeyState, verdict: Verdict, cost: Tokens, now: Milliseconds): Decision {
+  #head(state: KeyState, now: Milliseconds) {
     const { policy } = this.#owner;
-    const head = {
+    return {
       policy: policy.name,
       policyVersion: policy.version,
       remaining: this.#remaining(state, now),
       degraded: state.account !== undefined && this.#keeper.unreachable(state.account),
     };
-    if (isAllowed(verdict)) return { allowed: true, ...head };
-    const denial = this.#denial(state, verdict, cost, now);
-    if (state.terms.mode === 'shadow') return { allowed: true, ...head, shadow: denial };
-    return { allowed: false, ...head, ...denial };
   }
 
   #remaining(state: KeyState, now: Milliseconds): Tokens {
@@ -277,7 +277,7 @@ export class PolicyLimiter {
     let remaining = Number.POSITIVE_INFINITY;
     if (local !== undefined) remaining = levelAt(state, local, now);
     if (state.account !== undefined) remaining = Math.min(remaining, liveBalance(state.account, now) / MICRO);
-    return Math.floor(remaining);
+    return mode === 'allow' ? Number.POSITIVE_INFINITY : Math.floor(remaining);
   }
 
   #acquire(key: string, options: AcquireOptions): Promise<Decision> {
@@ -287,156 +287,17 @@ export class PolicyLimiter {
     const now = this.#now();
     const state = this.#keys.find(key, now);
     const verdict = this.#attempt(state, cost, micro, now);
-    if (isAllowed(verdict) || !this.#worthWaiting(state, verdict, cost, maxWaitMs, now)) {
-      if (!isAllowed(verdict)) this.#denied(state, verdict, cost, now);
-      return Promise.resolve(this.#decision(state, verdict, cost, now));
+    if (isAllowed(verdict) || !this.#room.worthwhile(state, verdict, cost, maxWaitMs, now)) {
+      return Promise.resolve(this.#decided(state, verdict, cost, now));
     }
-    return this.#enqueue(state, cost, micro, maxWaitMs, signal, now);
-  }
-
-  #worthWaiting(
-    state: KeyState,
-    verdict: Verdict,
-    cost: Tokens,
-    maxWaitMs: Milliseconds | undefined,
-    now: Milliseconds,
-  ): boolean {
-    if (state.terms.mode !== 'enforce' && state.terms.mode !== 'shadow') return false;
-    const blocked = (state.account?.blockedUntil ?? 0) > now;
-    if (maxWaitMs === undefined) return awaitsLease(verdict) && !blocked;
-    if (maxWaitMs === 0) return false;
-    // Where an answer of the store is on its way, it decides; else what is known now does.
-    if (awaitsLease(verdict) && !blocked) return true;
-    const wait = this.#judge.wait(state, verdict, cost, now);
-    return wait !== undefined && wait <= maxWaitMs;
-  }
-
-  #enqueue(
-    state: KeyState,
-    cost: Tokens,
-    micro: MicroTokens,
-    maxWaitMs: Milliseconds | undefined,
-    signal: AbortSignal | undefined,
-    now: Milliseconds,
-  ): Promise<Decision> {
-    return new Promise((resolve, reject) => {
-      const observed = this.#observer.waiting(this.#owner.policy.name, cost);
-      const aborted = (): void => {
-        this.#leave(state, waiter);
-        observed('aborted');
-        reject(signal?.reason);
-        this.#serveQueue(state, false, this.#now());
-      };
-      const waiter: Waiter = {
-        cost,
-        micro,
-        patient: maxWaitMs !== undefined,
-        deadline: maxWaitMs === undefined ? Number.POSITIVE_INFINITY : now + maxWaitMs,
-        answers: 0,
-        settle: (decision, outcome) => {
-          signal?.removeEventListener('abort', aborted);
-          observed(outcome);
-          resolve(decision);
-        },
-      };
-      signal?.addEventListener('abort', aborted, { once: true });
-      state.waiters ??= new Set();
-      state.waiters.add(waiter);
-      this.#waiting += 1;
-      this.#await(state, now);
-      this.#wakes.wakeBy(state, waiter.deadline);
-    });
-  }
-
-  /** Serves those who wait, in order: who can pass does, who can't in time is denied, the rest go on waiting. */
-  #serveQueue(state: KeyState, answered: boolean, now: Milliseconds): void {
-    const waiters = state.waiters;
-    if (waiters === undefined) return;
-    let blockedBy: Verdict | undefined;
-    for (const waiter of waiters) {
-      if (answered) waiter.answers += 1;
-      // Once one has to go on waiting, those behind it are only looked at for their deadlines.
-      const verdict: Verdict = blockedBy ?? this.#judge.judge(state, waiter.cost, waiter.micro, now, true);
-      if (isAllowed(verdict)) {
-        this.#count(state, verdict, waiter.cost);
-        this.#settle(state, waiter, this.#decision(state, verdict, waiter.cost, now));
-      } else if (this.#hopeless(state, waiter, verdict, now)) {
-        this.#denied(state, verdict, waiter.cost, now);
-        this.#settle(state, waiter, this.#decision(state, verdict, waiter.cost, now));
-      } else {
-        blockedBy ??= verdict;
-      }
-    }
-    this.#await(state, now);
-  }
-
-  #hopeless(state: KeyState, waiter: Waiter, verdict: Verdict, now: Milliseconds): boolean {
-    if (now >= waiter.deadline) return true;
-    if (verdict === VERDICT.ceilingDegraded && !waiter.patient) return true;
-    const blocked = (state.account?.blockedUntil ?? 0) > now;
-    if (!waiter.patient)
-      return (
-        !awaitsLease(verdict) ||
-        (waiter.answers > 0 && blocked && !this.#retrying(state)) ||
-        waiter.answers >= ANSWERS_AWAITED
-      );
-    if (awaitsLease(verdict) && !blocked) return false;
-    const wait = this.#judge.wait(state, verdict, waiter.cost, now);
-    return wait === undefined || now + wait > waiter.deadline;
-  }
-
-  /** A call has failed and will be made again soon: not an answer. */
-  #retrying(state: KeyState): boolean {
-    return state.account !== undefined && state.account.failures > 0;
-  }
-
-  /** Tells the keeper what those who wait need now, and sees to it that the queue is looked at again in time. */
-  #await(state: KeyState, now: Milliseconds): void {
-    const { account, terms, waiters } = state;
-    const { local } = terms;
-    let need = 0;
-    let head = 0;
-    let level = local === undefined ? Number.POSITIVE_INFINITY : levelAt(state, local, now);
-    let soonest = Number.POSITIVE_INFINITY;
-    for (const waiter of waiters ?? []) {
-      if (waiter.deadline < soonest) soonest = waiter.deadline;
-      // Tokens leased for one whom the local bucket holds back would die in the wallet.
-      if (level < waiter.cost) {
-        if (local !== undefined && head === 0) {
-          soonest = Math.min(soonest, now + this.#judgeLocalWait(state, waiter.cost, now));
-        }
-        level = 0;
-        continue;
-      }
-      level -= waiter.cost;
-      need += waiter.micro;
-      if (head === 0) head = waiter.micro;
-    }
-    if (account !== undefined) {
-      account.waiting = need;
-      account.waitingHead = head;
-      if (need > 0) this.#keeper.waitersChanged(account, now);
-      if (need > 0 && this.#keeper.unreachable(account)) soonest = Math.min(soonest, now + this.#keeper.probeWait(now));
-    }
-    if (soonest < Number.POSITIVE_INFINITY) this.#wakes.wakeBy(state, soonest);
-  }
-
-  #judgeLocalWait(state: KeyState, cost: Tokens, now: Milliseconds): Milliseconds {
-    return this.#judge.wait(state, VERDICT.localEmpty, cost, now) ?? 0;
-  }
-
-  #settle(state: KeyState, waiter: Waiter, decision: Decision): void {
-    this.#leave(state, waiter);
-    waiter.settle(decision, decision.allowed ? 'allowed' : 'denied');
-  }
-
-  #leave(state: KeyState, waiter: Waiter): void {
-    if (state.waiters?.delete(waiter)) this.#waiting -= 1;
+    return this.#room.enter(state, cost, micro, maxWaitMs, signal, now);
   }
 }
 
-const CLOSED = { allowed: false, limitedBy: 'policy', reason: 'closed', retryAfterMs: undefined } as const;
-
 function* accountsOf(states: Iterable<KeyState>): Iterable<Account> {
   for (const { account } of states) if (account !== undefined) yield account;
+}
+
+function hasWaiters(state: KeyState): boolean {
+  return state.waiters !== undefined && state.waiters.size > 0;
 }

@@ -1,0 +1,58 @@
+import type { GrantReply } from '../ceiling/ceiling-store.js';
+import { MICRO, MICROS_PER_MS, type Milliseconds } from '../units.js';
+import type { Account, Flight } from './account.js';
+import { lowWaterMark } from './sizing.js';
+import { deposit, leaseEnd } from './wallet.js';
+
+/** A batch is never sized for more of its lease than this: the rest of it would end in the wallet. */
+const HORIZON_OF_LEASE = 0.4;
+
+/** What taking a grant depends on besides the reply. */
+export interface GrantTerms {
+  readonly weight: number;
+  readonly roundTripMs: Milliseconds;
+  /**
+   * How much later than told to come back, as a fraction of the time told; never earlier. Drawn anew for each reply, so
+   * that a fleet that was told the same comes back spread out.
+   */
+  readonly spread: number;
+}
+
+/** Takes a grant into the wallet, and what the reply says of sharing and of the bucket into the account. */
+export function takeGrant(
+  account: Account,
+  flight: Flight,
+  reply: GrantReply,
+  now: Milliseconds,
+  terms: GrantTerms,
+): void {
+  const { counters } = account.owner;
+  const dropped = deposit(account, reply.granted, leaseEnd(flight.sentAt, flight.leaseMs), now);
+  counters.tokensGranted += reply.granted / MICRO;
+  counters.tokensExpired += dropped / MICRO;
+  if (reply.conflict) counters.termConflicts += 1;
+  if (reply.granted > 0) {
+    account.granted = true;
+    account.lapsed = dropped > 0;
+  }
+  account.disown = 0;
+  account.outageSince = 0;
+  account.missed = 0;
+
+  if (reply.incarnation !== account.incarnation) {
+    account.incarnation = reply.incarnation;
+    account.taken = 0;
+  }
+  account.certainUntil = reply.certainUntil;
+  account.taken = Math.max(0, account.taken + reply.granted - flight.returned);
+
+  account.level = reply.level * terms.weight;
+  account.horizonMs = Math.min(reply.horizon / MICROS_PER_MS, HORIZON_OF_LEASE * account.owner.policy.lease.durationMs);
+  account.blockedUntil = reply.next > 0 ? now + (reply.next / MICROS_PER_MS) * (1 + terms.spread) : 0;
+  account.retryAt = now + reply.retry / MICROS_PER_MS;
+  account.lowWater = lowWaterMark(account.demand.perSecond(), account, terms.roundTripMs);
+  if (reply.giveBack && account.balance > account.lowWater) {
+    account.giveBack = true;
+    account.forced = true;
+  }
+}
