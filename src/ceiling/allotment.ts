@@ -1,7 +1,7 @@
-import { MICRO, MICROS_PER_MS, type MicroTokens, type Microseconds } from '../units.js';
+import { MICRO, MICROS_PER_MS, type Microseconds, type MicroTokens } from '../units.js';
 import type { Bucket, Holder } from './bucket.js';
-import { leaseGrace, type LeaseCall } from './ceiling-store.js';
-import { refillTime } from './exact.js';
+import { type LeaseCall, leaseGrace } from './ceiling-store.js';
+import { LONGEST_US, refillTime } from './exact.js';
 
 /**
  * Who gets how much: batches gated by the fair level (`docs/design.md`, "Who gets how much").
@@ -41,7 +41,7 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
   const few = level > 0 && batch < FEW_TOKENS;
   holder.memberUntil = Math.max(
     now + call.lease + leaseGrace(call.lease),
-    now + Math.ceil((TURNS_REMEMBERED * MICRO * MICRO) / share),
+    now + Math.min(LONGEST_US, Math.ceil((TURNS_REMEMBERED * MICRO * MICRO) / share)),
   );
   earn(holder, share, batch, now);
 
@@ -70,7 +70,7 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
   const short = refillTime(call.head - bucket.level.tokens, bucket);
   let next: Microseconds = 0;
   if (level > 0 && !few) {
-    if (granted < ask) next = Math.max(1, Math.ceil(((batch - holder.credit) / share) * MICRO));
+    if (granted < ask) next = Math.max(1, Math.min(LONGEST_US, Math.ceil(((batch - holder.credit) / share) * MICRO)));
     if (granted > 0) next = Math.min(next, horizon);
   } else if (unmet) {
     next = slot(bucket, holder, call, now) - now;
@@ -78,7 +78,7 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
   if (unmet) next = Math.max(next, short);
   return {
     granted,
-    level: Math.floor(level),
+    level: Math.min(Math.floor(level), Number.MAX_SAFE_INTEGER),
     horizon,
     next,
     retry: unmet ? Math.max(next, short) : 0,
@@ -149,7 +149,7 @@ export function demandClass(demand: number): number {
   }
   // The quarters of a doubling: powers of the fourth root of two.
   if (rest >= 1.681792830507429) return index + 3;
-  if (rest >= 1.4142135623730951) return index + 2;
+  if (rest >= Math.SQRT2) return index + 2;
   if (rest >= 1.189207115002721) return index + 1;
   return index;
 }
@@ -196,7 +196,7 @@ function reserve(bucket: Bucket, call: LeaseCall, now: Microseconds): void {
 function slot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds): Microseconds {
   if (holder.slotAt > now) return holder.slotAt;
   const each = refillTime(Math.max(call.head, 1), bucket);
-  bucket.slotAt = Math.min(Math.max(bucket.slotAt, now) + each, now + bucket.members * each);
+  bucket.slotAt = Math.min(Math.max(bucket.slotAt, now) + each, now + Math.min(LONGEST_US, bucket.members * each));
   holder.slotAt = bucket.slotAt;
   return holder.slotAt;
 }

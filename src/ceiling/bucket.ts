@@ -1,5 +1,5 @@
 import type { CeilingTerms } from '../policy/policy.js';
-import type { MicroTokens, Microseconds } from '../units.js';
+import type { Microseconds, MicroTokens } from '../units.js';
 import type { GrantReply } from './ceiling-store.js';
 import type { Level } from './exact.js';
 

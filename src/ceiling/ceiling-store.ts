@@ -1,5 +1,5 @@
 import type { Inheritance } from '../policy/policy.js';
-import type { MicroTokens, Microseconds } from '../units.js';
+import type { Microseconds, MicroTokens } from '../units.js';
 
 /**
  * One call of one holder about one bucket: it reports, gives back and asks, all at once. All numbers are whole.

@@ -1,5 +1,5 @@
 import type { CeilingTerms } from '../policy/policy.js';
-import type { MicroTokens, Microseconds } from '../units.js';
+import type { Microseconds, MicroTokens } from '../units.js';
 
 /** An exact fraction of whole numbers: `quotient`, and `remainder` over the divisor it was made with. */
 export interface Division {
@@ -88,7 +88,13 @@ export function capAt(level: Level, now: Microseconds, cap: MicroTokens): void {
   if (level.at <= now) level.at = now + 1;
 }
 
-/** Microseconds in which `missing` micro-tokens are refilled: never too few, at most one too many; 0 for none. */
+/** No span is taken to be longer (71 years), so that a moment plus a span or two stays a whole number below 2^53. */
+export const LONGEST_US: Microseconds = 2 ** 51;
+
+/**
+ * Microseconds in which `missing` micro-tokens are refilled: never too few (but for {@link LONGEST_US}), at most one
+ * too many; 0 for none.
+ */
 export function refillTime(missing: MicroTokens, terms: CeilingTerms): Microseconds {
-  return missing > 0 ? Math.ceil((missing / terms.rateNum) * terms.rateDen) + 1 : 0;
+  return missing > 0 ? Math.min(LONGEST_US, Math.ceil((missing / terms.rateNum) * terms.rateDen) + 1) : 0;
 }

@@ -1,8 +1,8 @@
 import type { CeilingTerms, Inheritance } from '../policy/policy.js';
-import type { MicroTokens, Microseconds } from '../units.js';
+import type { Microseconds, MicroTokens } from '../units.js';
 import type { LeaseCall } from './ceiling-store.js';
-import { capAt, type Level, multiplyDivide, refill, refillTime } from './exact.js';
 import { MAX_SKEW_US } from './ceiling-store.js';
+import { capAt, type Level, multiplyDivide, refill, refillTime } from './exact.js';
 
 /**
  * The terms in force for one policy (or override) in one partition, and the level of a bucket nobody has touched under
@@ -81,7 +81,11 @@ export function meetFence(fence: Fence, call: LeaseCall, now: Microseconds): Fen
     fence.assertedAt = now;
     fence.inheritance = 'as-is';
     const rate = slower ? call : fence;
-    changeTerms(fence, { burst: smaller ? call.burst : fence.burst, rateNum: rate.rateNum, rateDen: rate.rateDen }, now);
+    changeTerms(
+      fence,
+      { burst: smaller ? call.burst : fence.burst, rateNum: rate.rateNum, rateDen: rate.rateDen },
+      now,
+    );
     return { changed: true, conflict: true };
   }
   const standsForPart = call.burst === fence.burst || sameRate(fence, call);
@@ -143,13 +147,17 @@ function changeTerms(fence: Fence, to: CeilingTerms, now: Microseconds): void {
   inherit(fence.untouched, now, from, to, fence.inheritance, 0);
 }
 
-/** A store clock that stepped back by more than the allowance re-bases the untouched level, as it does a bucket. */
+/**
+ * A store clock that stepped back by more than the allowance re-bases the untouched level, as it does a bucket.
+ * Answers whether anything changed: what is not written is not remembered.
+ */
 function stepBack(fence: Fence, now: Microseconds): boolean {
-  if (fence.assertedAt > now) fence.assertedAt = now;
-  if (fence.resetAt > now) fence.resetAt = now;
-  if (fence.untouched.at - now <= MAX_SKEW_US) return false;
-  fence.untouched.at = now;
-  return true;
+  const { assertedAt, resetAt } = fence;
+  fence.assertedAt = Math.min(assertedAt, now);
+  fence.resetAt = Math.min(resetAt, now);
+  const rebased = fence.untouched.at - now > MAX_SKEW_US;
+  if (rebased) fence.untouched.at = now;
+  return rebased || fence.assertedAt < assertedAt || fence.resetAt < resetAt;
 }
 
 function sameRate(a: CeilingTerms, b: CeilingTerms): boolean {

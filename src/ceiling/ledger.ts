@@ -1,7 +1,14 @@
 import type { Microseconds } from '../units.js';
-import { allot, joinMembers, leaveMembers, type Allotment } from './allotment.js';
+import { type Allotment, allot, joinMembers, leaveMembers } from './allotment.js';
 import type { Bucket, Holder } from './bucket.js';
-import { leaseGrace, MAX_AGE_US, MAX_SKEW_US, type LeaseCall, type LeaseReply, type ReplyHead } from './ceiling-store.js';
+import {
+  type LeaseCall,
+  type LeaseReply,
+  leaseGrace,
+  MAX_AGE_US,
+  MAX_SKEW_US,
+  type ReplyHead,
+} from './ceiling-store.js';
 import { capAt, refill, refillTime } from './exact.js';
 import { type Fence, inherit, meetFence, newFence, sameTerms, untouchedLevel } from './fence.js';
 

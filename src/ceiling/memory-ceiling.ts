@@ -1,7 +1,14 @@
 import type { Random, Time } from '../time.js';
 import { randomId } from '../time.js';
 import type { Microseconds } from '../units.js';
-import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply, PARTITIONS, partitionOf } from './ceiling-store.js';
+import {
+  type CeilingStore,
+  FLEET_TTL_MS,
+  type LeaseCall,
+  type LeaseReply,
+  PARTITIONS,
+  partitionOf,
+} from './ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from './ledger.js';
 
 /** Settings of {@link MemoryCeiling}. */
@@ -53,8 +60,8 @@ export class MemoryCeiling implements CeilingStore {
 
   async heartbeat(group: string, holder: string): Promise<number> {
     const now = this.#clock();
-    let members = this.#groups.get(group);
-    if (!members) this.#groups.set(group, (members = new Map()));
+    const members = this.#groups.get(group) ?? new Map<string, Microseconds>();
+    this.#groups.set(group, members);
     members.set(holder, now);
     for (const [id, seen] of members) if (now - seen > FLEET_TTL_MS * 1_000) members.delete(id);
     return members.size;

@@ -1,0 +1,176 @@
+import { CeilingError, InvalidOptionError, show } from '../errors.js';
+import { type Random, randomId } from '../time.js';
+import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply } from './ceiling-store.js';
+import { CLIENT_SHAPE, isRedisClient, type RedisClient } from './redis-client.js';
+import { connectRedis } from './redis-connection.js';
+import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
+import { runScript } from './redis-script.js';
+import { type ServerTrouble, troubleWith } from './redis-server-check.js';
+import { heartbeatScript, leaseScript } from './scripts.generated.js';
+
+/** Settings of {@link RedisCeiling}. */
+export interface RedisCeilingOptions {
+  /** An ioredis or iovalkey client, `Redis` or `Cluster`. It is never closed; see {@link RedisCeilingOptions.disconnect}. */
+  readonly client: RedisClient;
+  /** What all keys begin with, inside their hash tag. Default `'hg'`. */
+  readonly prefix?: string;
+  /** What buckets hold in a store without any data: nothing (default), or, where there was none before, all they can. */
+  readonly newStore?: 'empty' | 'full';
+  /** Told about what does not stop the ceiling and yet weakens it (see `docs/redis.md`). */
+  readonly onTrouble?: (error: CeilingError) => void;
+  /** For eras; `crypto` by default. */
+  readonly random?: Random;
+  /** Closes the client, for the one who opened it. */
+  readonly disconnect?: () => void;
+}
+
+/** A ceiling in the Redis that `redis` names, which it then opens and closes, or that it is a client of. */
+export async function redisCeiling(
+  redis: string | RedisClient,
+  options: Omit<RedisCeilingOptions, 'client' | 'disconnect'> = {},
+): Promise<RedisCeiling> {
+  if (typeof redis === 'string') return new RedisCeiling({ ...options, ...(await connectRedis(redis)) });
+  if (isRedisClient(redis)) return new RedisCeiling({ ...options, client: redis });
+  throw new InvalidOptionError(
+    `Expected \`redis\` to be a URL or a client of ioredis or iovalkey (with ${CLIENT_SHAPE}), got ${show(redis)}.`,
+  );
+}
+
+/** Calls in one script: a call costs about 20 µs, and nobody else is served meanwhile. */
+const MOST_CALLS = 64;
+const PREFIX = /^[A-Za-z0-9_-]{1,32}$/;
+
+/** One batch of calls, all about the node that answers them. */
+interface Batch {
+  readonly keys: string[];
+  readonly args: string[];
+  size: number;
+}
+
+/** The ceilings of a fleet in Redis, by `lua/lease.lua`. */
+export class RedisCeiling implements CeilingStore {
+  readonly #client: RedisClient;
+  readonly #prefix: string;
+  readonly #newStore: 'empty' | 'full';
+  readonly #onTrouble: (error: CeilingError) => void;
+  readonly #random: Random | undefined;
+  readonly #disconnect: (() => void) | undefined;
+  readonly #whenReady = (): void => void this.#check();
+  #mayIdentify = true;
+  #checked = false;
+  #closed = false;
+
+  constructor(options: RedisCeilingOptions) {
+    const prefix = options.prefix ?? 'hg';
+    if (!PREFIX.test(prefix)) {
+      throw new InvalidOptionError(
+        `Expected the Redis key prefix to be 1 to 32 characters of A-Z a-z 0-9 _ -, got ${show(prefix)}.`,
+      );
+    }
+    this.#client = options.client;
+    this.#prefix = prefix;
+    this.#newStore = options.newStore ?? 'empty';
+    this.#onTrouble = options.onTrouble ?? (() => {});
+    this.#random = options.random;
+    this.#disconnect = options.disconnect;
+    this.#client.on('ready', this.#whenReady);
+    // A client that connects with its first command (`lazyConnect`) would otherwise wait for one for ever.
+    if (this.#client.status === 'ready' || this.#client.status === 'wait') void this.#check();
+  }
+
+  get ready(): boolean {
+    return !this.#closed && this.#client.status === 'ready';
+  }
+
+  lease(calls: readonly LeaseCall[]): Promise<LeaseReply>[] {
+    if (!this.ready) return calls.map(() => Promise.reject(this.#notReady()));
+    const batches: Batch[] = [];
+    const open = new Map<string, Batch>();
+    const places = calls.map((call) => {
+      try {
+        const args = leaseArguments(call);
+        const [header, bucket] = leaseKeys(this.#prefix, call);
+        // In a cluster the keys of one script share a slot, and so a partition.
+        const node = this.#client.isCluster ? header : '';
+        let batch = open.get(node);
+        if (!batch || batch.size === MOST_CALLS) {
+          batch = { keys: [], args: [], size: 0 };
+          open.set(node, batch);
+          batches.push(batch);
+        }
+        batch.keys.push(header, bucket);
+        batch.args.push(...args);
+        return { batch, index: batch.size++ };
+      } catch (error) {
+        return { error };
+      }
+    });
+    // All are sent within this call, so that whatever traces the client sees its caller's context.
+    const answers = new Map(batches.map((batch) => [batch, this.#send(batch)]));
+    return places.map(async (place) => {
+      if ('error' in place) throw place.error;
+      const replies = await answers.get(place.batch);
+      return replies?.[place.index] as LeaseReply;
+    });
+  }
+
+  async heartbeat(group: string, holder: string): Promise<number> {
+    if (!this.ready) throw this.#notReady();
+    const key = `{${this.#prefix}:fleet}:${group}`;
+    const members = await this.#run(() =>
+      runScript(this.#client, heartbeatScript, [key], [holder, String(FLEET_TTL_MS)]),
+    );
+    if (typeof members !== 'number' || members < 1) {
+      throw new CeilingError(`Expected the number of members of a group, got ${show(members)}.`);
+    }
+    return members;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#client.removeListener('ready', this.#whenReady);
+    this.#disconnect?.();
+  }
+
+  async #send(batch: Batch): Promise<LeaseReply[]> {
+    const preamble = [randomId(this.#random), this.#mayIdentify ? '1' : '0', this.#newStore];
+    const answer = await this.#run(() =>
+      runScript(this.#client, leaseScript, batch.keys, [...preamble, ...batch.args]),
+    );
+    return decodeLeaseReplies(answer, batch.size);
+  }
+
+  async #run(command: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await command();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new CeilingError(`The ceiling in Redis did not execute the call: ${reason}`, { cause: error });
+    }
+  }
+
+  #notReady(): CeilingError {
+    return new CeilingError(
+      this.#closed ? 'The ceiling is closed.' : `The connection to Redis is not ready, it is "${this.#client.status}".`,
+    );
+  }
+
+  /** Looks once at whether the servers are set up so that the guarantee holds. */
+  async #check(): Promise<void> {
+    if (this.#checked || this.#closed) return;
+    this.#checked = true;
+    let troubles: ServerTrouble[];
+    try {
+      troubles = await troubleWith(this.#client);
+    } catch {
+      // No answer: again on the next connection.
+      this.#checked = false;
+      return;
+    }
+    for (const { error, cannotIdentify } of troubles) {
+      if (cannotIdentify) this.#mayIdentify = false;
+      if (!this.#closed) this.#onTrouble(error);
+    }
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * What the ceiling needs of a Redis client, as ioredis 5 and 6 (`Redis` and `Cluster`) and iovalkey have it. Asked for
+ * by shape and never by class, so that whatever copy of a library made the client does not matter.
+ */
+export interface RedisClient {
+  /** `'ready'` while commands can be sent. */
+  readonly status: string;
+  /** True for a client that sends each command to the node that owns its keys. */
+  readonly isCluster?: boolean;
+  evalsha(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  info(section: string): Promise<string>;
+  on(event: 'ready', listener: () => void): unknown;
+  removeListener(event: 'ready', listener: () => void): unknown;
+}
+
+/** What a Cluster client has besides. */
+export interface RedisClusterClient extends RedisClient {
+  nodes(role: 'master'): Pick<RedisClient, 'info'>[];
+}
+
+const METHODS = ['evalsha', 'eval', 'info', 'on', 'removeListener'] as const;
+
+/** The shape in words, for messages. */
+export const CLIENT_SHAPE = `status, ${METHODS.join(', ')}`;
+
+/** Whether `value` has the shape of a {@link RedisClient}. */
+export function isRedisClient(value: unknown): value is RedisClient {
+  if (typeof value !== 'object' || value === null) return false;
+  const client = value as Record<string, unknown>;
+  return typeof client['status'] === 'string' && METHODS.every((name) => typeof client[name] === 'function');
+}
+
+/** The servers behind a client: each master of a cluster, or the one. */
+export function serversOf(client: RedisClient): Pick<RedisClient, 'info'>[] {
+  return client.isCluster && 'nodes' in client ? (client as RedisClusterClient).nodes('master') : [client];
+}

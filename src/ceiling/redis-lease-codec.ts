@@ -1,0 +1,111 @@
+import { CeilingError, show } from '../errors.js';
+import { type GrantReply, type LeaseCall, type LeaseReply, partitionOf } from './ceiling-store.js';
+
+/** The whole numbers of a call, in the order in which `lua/lease.lua` reads them. */
+const NUMBERS = [
+  'version',
+  'burst',
+  'rateNum',
+  'rateDen',
+  'seq',
+  'disown',
+  'unspent',
+  'returned',
+  'need',
+  'head',
+  'want',
+  'demand',
+  'weight',
+  'lease',
+  'sentAt',
+  'since',
+  'witness',
+  'incarnation',
+  'certainUntil',
+] as const satisfies readonly (keyof LeaseCall)[];
+
+/** Numbers of a call that something is divided by. */
+const POSITIVE: ReadonlySet<string> = new Set(['burst', 'rateNum', 'rateDen', 'weight', 'seq']);
+/** Fields of a bucket's hash that are its own are shorter. */
+const SHORTEST_HOLDER = 8;
+
+/** Header and bucket of a call. The hash tag comes first, so that no `{` in a key can move it to another slot. */
+export function leaseKeys(prefix: string, call: LeaseCall): [header: string, bucket: string] {
+  const tag = `{${prefix}:${partitionOf(call.policy, call.key)}}`;
+  return [`${tag}:h`, `${tag}:b:${call.policy}:${call.key}`];
+}
+
+/** A call as arguments of the script. Throws where it is not what {@link LeaseCall} says: Lua would take NaN as it is. */
+export function leaseArguments(call: LeaseCall): string[] {
+  if (call.holder.length < SHORTEST_HOLDER) {
+    throw new CeilingError(
+      `Expected \`holder\` to have at least ${SHORTEST_HOLDER} characters, got ${show(call.holder)}.`,
+    );
+  }
+  const args: string[] = [call.fence, call.holder, call.inheritance];
+  for (const name of NUMBERS) {
+    const value = call[name];
+    if (!Number.isSafeInteger(value) || value < 0 || (value === 0 && POSITIVE.has(name))) {
+      const sign = POSITIVE.has(name) ? 'positive' : 'non-negative';
+      throw new CeilingError(`Expected \`${name}\` of a lease call to be a ${sign} whole number, got ${show(value)}.`);
+    }
+    args.push(String(value));
+  }
+  return args;
+}
+
+/** The script's answer to `count` calls, in their order. Anything that is not what it says it returns is an error. */
+export function decodeLeaseReplies(answer: unknown, count: number): LeaseReply[] {
+  if (!Array.isArray(answer) || answer.length !== count) {
+    throw new CeilingError(`Expected ${count} replies of the lease script, got ${show(answer)}.`);
+  }
+  return answer.map(decodeReply);
+}
+
+const REFUSAL_LENGTH = 8;
+const GRANT_LENGTH = 16;
+
+function decodeReply(reply: unknown): LeaseReply {
+  if (!Array.isArray(reply)) throw new CeilingError(`Expected a reply of the lease script, got ${show(reply)}.`);
+  const status = whole(reply, 0);
+  const era: unknown = reply[3];
+  if (status > 2 || reply.length !== (status === 0 ? GRANT_LENGTH : REFUSAL_LENGTH) || typeof era !== 'string') {
+    throw new CeilingError(
+      `Expected a reply of the lease script, got one of status ${status} and length ${reply.length}.`,
+    );
+  }
+  const head = {
+    seq: whole(reply, 1),
+    now: whole(reply, 2),
+    era,
+    version: whole(reply, 4),
+    burst: whole(reply, 5),
+    rateNum: whole(reply, 6),
+    rateDen: whole(reply, 7),
+  };
+  if (status !== 0) return { ...head, status: status === 1 ? 'stale' : 'refused' };
+  const flags = whole(reply, 13);
+  return {
+    ...head,
+    status: 'granted',
+    granted: whole(reply, 8),
+    level: whole(reply, 9),
+    horizon: whole(reply, 10),
+    next: whole(reply, 11),
+    retry: whole(reply, 12),
+    giveBack: (flags & 1) !== 0,
+    conflict: (flags & 2) !== 0,
+    incarnation: whole(reply, 14),
+    certainUntil: whole(reply, 15),
+  } satisfies GrantReply;
+}
+
+/** Numbers close to 2^53 come as text, since clients round them. */
+function whole(reply: readonly unknown[], index: number): number {
+  const item = reply[index];
+  const value = typeof item === 'string' && /^\d{1,16}$/.test(item) ? Number(item) : item;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    throw new CeilingError(`Expected item ${index} of a lease reply to be a whole number, got ${show(item)}.`);
+  }
+  return value;
+}
