@@ -58,8 +58,8 @@ async function loadClient(load: Importer): Promise<ClientModule> {
     return client;
   } catch (missing) {
     if (!(missing instanceof MissingPeerError)) throw missing;
-    return importPeer<ClientModule>('nats', load).catch(() => {
-      throw missing;
+    return importPeer<ClientModule>('nats', load).catch((error: unknown) => {
+      throw error instanceof MissingPeerError ? missing : error;
     });
   }
 }

@@ -142,7 +142,8 @@ export class NatsWatch {
   #takeHint(error: Error | null, hint: NatsMessage): void {
     if (error) {
       // Without hints, changes still come from the bucket; and every session would be refused anew.
-      if (!this.#hintsRefused) this.#options.listener.trouble(explain(error, 'take hints', this.#options.bucket).error);
+      if (!this.#hintsRefused && !this.#isStopped)
+        this.#options.listener.trouble(explain(error, 'take hints', this.#options.bucket).error);
       this.#hintsRefused = true;
       return;
     }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -236,30 +236,42 @@ describe('A policy source with a URL', () => {
   });
 });
 
-/** The server's side of the list in docs/policies.md. */
+/** A server's configuration with the permissions that docs/policies.md lists. */
 async function permissionsFile(): Promise<string> {
-  const read = [
-    '$JS.API.INFO',
-    '$JS.API.STREAM.INFO.KV_headgate_policies',
-    '$JS.API.CONSUMER.CREATE.KV_headgate_policies.>',
-    '$JS.API.CONSUMER.INFO.KV_headgate_policies.>',
-    '$JS.API.CONSUMER.DELETE.KV_headgate_policies.>',
-    '$JS.API.STREAM.MSG.GET.KV_headgate_policies',
-    '$JS.API.DIRECT.GET.KV_headgate_policies.>',
-    '$JS.FC.>',
-  ];
-  const write = ['$KV.headgate_policies.>', 'headgate.policy.>', '$JS.API.STREAM.CREATE.KV_headgate_policies'];
+  const [reading, writing] = await documentedPermissions();
+  const create = '$JS.API.STREAM.CREATE.KV_headgate_policies';
   const user = (name: string, publish: string[], subscribe: string[]) =>
     `{ user: ${name}, password: ${name[0]}, permissions: { ` +
     `publish: { allow: ${JSON.stringify(publish)} }, subscribe: { allow: ${JSON.stringify(subscribe)} } } }`;
   const users = [
-    user('reader', read, ['_INBOX_headgate.>', 'headgate.policy.>']),
-    user('writer', [...read, ...write], ['_INBOX_headgate.>', 'headgate.policy.>']),
-    user('deaf', read, ['_INBOX_headgate.>']),
+    user('reader', reading.publish, reading.subscribe),
+    user('writer', [...reading.publish, ...writing.publish, create], reading.subscribe),
+    user('deaf', reading.publish, ['_INBOX_headgate.>']),
   ];
   const directory = await mkdtemp(join(tmpdir(), 'headgate-nats-conf-'));
   started.push({ end: () => rm(directory, { recursive: true }) });
   const file = join(directory, 'nats.conf');
   await writeFile(file, `authorization { users = [ ${users.join(', ')} ] }\n`);
   return file;
+}
+
+interface Permissions {
+  publish: string[];
+  subscribe: string[];
+}
+
+/** What the page says a reader needs, and what a writer needs beside that. */
+async function documentedPermissions(): Promise<[Permissions, Permissions]> {
+  const page = await readFile(new URL('../../docs/policies.md', import.meta.url), 'utf8');
+  const blocks = page.slice(page.indexOf('## Permissions')).matchAll(/```\n(.*?)```/gs);
+  const [reading, writing] = Array.from(blocks, ([, block = '']): Permissions => {
+    const subjects = (name: string) =>
+      Array.from(
+        new RegExp(`${name}: \\[(.*?)\\]`, 's').exec(block)?.[1]?.matchAll(/"(.*?)"/g) ?? [],
+        ([, subject = '']) => subject,
+      );
+    return { publish: subjects('publish'), subscribe: subjects('subscribe') };
+  });
+  if (!reading || !writing) throw new Error('docs/policies.md has no two blocks of permissions');
+  return [reading, writing];
 }
