@@ -9,7 +9,6 @@ const POLICY_LIMITS = {
   nameLength: 64,
   keyBytes: 512,
   leaseDurationMs: { default: 2_000, least: 50, most: 600_000 },
-  leaseHorizonMs: { default: 250, least: 5 },
 } as const;
 
 const POLICY_FIELDS = [
@@ -155,26 +154,12 @@ function readOverride(overrides: Fields, key: string, policyName: string, defaul
 }
 
 function readLease(policy: Fields) {
-  const fields = policy.nested('lease')?.only(['durationMs', 'horizonMs']);
+  const fields = policy.nested('lease')?.only(['durationMs']);
   const { least, most } = POLICY_LIMITS.leaseDurationMs;
-  const given = fields?.number('durationMs', 'a whole number of ms from 50 to 600000', isWholeFrom(least, most));
-  const durationMs = given ?? POLICY_LIMITS.leaseDurationMs.default;
-  const horizonMs = fields?.number(
-    'horizonMs',
-    `a whole number of ms from 5 to \`lease.durationMs\` (${durationMs})`,
-    isWholeFrom(POLICY_LIMITS.leaseHorizonMs.least, durationMs),
-  );
+  const durationMs = fields?.number('durationMs', 'a whole number of ms from 50 to 600000', isWholeFrom(least, most));
   return {
-    settings: Object.freeze({
-      durationMs,
-      horizonMs: horizonMs ?? Math.min(POLICY_LIMITS.leaseHorizonMs.default, durationMs),
-    }),
-    document:
-      fields &&
-      Object.freeze({
-        ...(given !== undefined && { durationMs: given }),
-        ...(horizonMs !== undefined && { horizonMs }),
-      }),
+    settings: Object.freeze({ durationMs: durationMs ?? POLICY_LIMITS.leaseDurationMs.default }),
+    document: fields && Object.freeze({ ...(durationMs !== undefined && { durationMs }) }),
   };
 }
 

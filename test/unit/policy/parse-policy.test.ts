@@ -134,10 +134,7 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
     ],
 
     [api({ lease: 5 }), 'Expected `lease` to be an object, got 5. (policy "api")'],
-    [
-      api({ lease: { ttl: 5 } }),
-      'Expected `lease` to have no fields but durationMs, horizonMs, got "ttl". (policy "api")',
-    ],
+    [api({ lease: { ttl: 5 } }), 'Expected `lease` to have no fields but durationMs, got "ttl". (policy "api")'],
     ...[49, 600_001, 50.5, Number.NaN].map((durationMs): [object, string] => [
       api({ lease: { durationMs } }),
       `Expected \`lease.durationMs\` to be a whole number of ms from 50 to 600000, got ${durationMs}. (policy "api")`,
@@ -146,17 +143,6 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
       api({ lease: { durationMs: '2s' } }),
       'Expected `lease.durationMs` to be a whole number of ms from 50 to 600000, got "2s". (policy "api")',
     ],
-    ...(
-      [
-        [4, 2_000],
-        [2_001, 2_000],
-        [101, 100, 100],
-      ] as const
-    ).map(([horizonMs, most, durationMs]): [object, string] => [
-      api({ lease: { horizonMs, ...(durationMs && { durationMs }) } }),
-      `Expected \`lease.horizonMs\` to be a whole number of ms from 5 to \`lease.durationMs\` (${most}), ` +
-        `got ${horizonMs}. (policy "api")`,
-    ]),
 
     [api({ outage: 'deny' }), 'Expected `outage` to be an object, got "deny". (policy "api")'],
     [
@@ -212,7 +198,7 @@ describe('parsePolicy', () => {
       name: 'api',
       version: 0,
       terms: { local: undefined, ceiling: { burst: 2e9, rateNum: 1000, rateDen: 1 }, mode: 'enforce', fence: 'api' },
-      lease: { durationMs: 2_000, horizonMs: 250 },
+      lease: { durationMs: 2_000 },
       outage: { mode: 'deny', fleet: undefined },
       inheritance: 'as-is',
     });
@@ -225,7 +211,7 @@ describe('parsePolicy', () => {
       version: Number.MAX_SAFE_INTEGER,
       local: { rate: 0.5, burst: 3, per: 500 },
       ceiling: { rate: 10, burst: 20, per: '1m' },
-      lease: { durationMs: 100, horizonMs: 100 },
+      lease: { durationMs: 100 },
       outage: { mode: 'share', fleet: 8 },
       mode: 'shadow',
       inheritance: 'additive',
@@ -240,10 +226,6 @@ describe('parsePolicy', () => {
     const policy = parsePolicy({ name: 'api', local: undefined, ceiling: rate, mode: undefined, lease: {} });
     expect(policy.document).toEqual({ name: 'api', version: 0, ceiling: rate, lease: {} });
     expect(Object.keys(policy.document)).not.toContain('local');
-  });
-
-  it('cuts the default horizon to a shorter lease', () => {
-    expect(parsePolicy(api({ lease: { durationMs: 100 } })).lease).toEqual({ durationMs: 100, horizonMs: 100 });
   });
 
   it.each([
