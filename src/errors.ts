@@ -44,7 +44,10 @@ export class InvalidPolicyError extends HeadgateError {
 export class UnknownPolicyError extends HeadgateError {
   constructor(name: string, known: Iterable<string>) {
     const names = [...known].map((known) => `"${known}"`).join(', ');
-    super('HEADGATE_UNKNOWN_POLICY', `Expected the name of a known policy (${names || 'none yet'}), got ${show(name)}.`);
+    super(
+      'HEADGATE_UNKNOWN_POLICY',
+      `Expected the name of a known policy (${names || 'none yet'}), got ${show(name)}.`,
+    );
   }
 }
 
@@ -72,7 +75,10 @@ export class InvalidKeyError extends HeadgateError {
 /** A cost is not a positive, finite number of at most six decimals. */
 export class InvalidCostError extends HeadgateError {
   constructor(cost: unknown) {
-    super('HEADGATE_INVALID_COST', `Expected \`cost\` to be a positive number with at most 6 decimals, got ${show(cost)}.`);
+    super(
+      'HEADGATE_INVALID_COST',
+      `Expected \`cost\` to be a positive number with at most 6 decimals, got ${show(cost)}.`,
+    );
   }
 }
 
@@ -96,7 +102,11 @@ export class CeilingError extends HeadgateError {
 /** A client library that an option asks for is not installed. */
 export class MissingPeerError extends HeadgateError {
   constructor(peer: string, option: string, options?: ErrorOptions) {
-    super('HEADGATE_MISSING_PEER', `\`${option}\` given as a URL needs the package "${peer}": npm install ${peer}.`, options);
+    super(
+      'HEADGATE_MISSING_PEER',
+      `\`${option}\` given as a URL needs the package "${peer}": npm install ${peer}.`,
+      options,
+    );
   }
 }
 
@@ -109,7 +119,8 @@ export class ClosedError extends HeadgateError {
 
 /** A value as an error message shows it: its text where that is short, its type where not. */
 export function show(value: unknown): string {
-  if (typeof value === 'string') return value.length > 64 ? `a string of ${value.length} characters` : JSON.stringify(value);
+  if (typeof value === 'string')
+    return value.length > 64 ? `a string of ${value.length} characters` : JSON.stringify(value);
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'symbol') return 'a symbol';

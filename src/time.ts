@@ -44,5 +44,7 @@ export function randomId(random?: Random): string {
   const bytes = new Uint8Array(12);
   if (random) for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(random() * 256);
   else crypto.getRandomValues(bytes);
-  return btoa(String.fromCharCode(...bytes)).replaceAll('+', '-').replaceAll('/', '_');
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_');
 }

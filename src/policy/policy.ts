@@ -1,4 +1,4 @@
-import type { MicroTokens, Microseconds, Milliseconds, Period, Tokens } from '../units.js';
+import type { MicroTokens, Milliseconds, Period, Tokens } from '../units.js';
 
 /** A token bucket as people write it: `rate` tokens per `per`, holding at most `burst`. */
 export interface RateDocument {
@@ -43,8 +43,6 @@ export interface PolicyDocument {
   lease?: {
     /** How long a lease may be spent, counted from before it was asked for: 50 ms to 10 min. Default 2,000. */
     durationMs?: Milliseconds;
-    /** The longest demand one batch is sized for. 5 ms to `durationMs`. Default 250. */
-    horizonMs?: Milliseconds;
   };
   outage?: {
     /** Default `'deny'`. */
@@ -86,7 +84,7 @@ export interface Policy {
   readonly version: number;
   readonly terms: Terms;
   readonly overrides: ReadonlyMap<string, Terms>;
-  readonly lease: { readonly durationMs: Milliseconds; readonly horizonMs: Milliseconds };
+  readonly lease: { readonly durationMs: Milliseconds };
   readonly outage: { readonly mode: OutageMode; readonly fleet: number | undefined };
   readonly inheritance: Inheritance;
   /** What it was made from, with `version` filled in: frozen, safe to publish again. */
@@ -96,11 +94,6 @@ export interface Policy {
 /** The terms that hold for `key` under `policy`. */
 export function termsFor(policy: Policy, key: string): Terms {
   return policy.overrides.get(key) ?? policy.terms;
-}
-
-/** Microseconds in which an empty bucket of these terms becomes full, rounded up. */
-export function fillTime(terms: CeilingTerms): Microseconds {
-  return Math.ceil((terms.burst / terms.rateNum) * terms.rateDen);
 }
 
 /** Whole micro-tokens a second these terms refill, rounded down; for sizing only, never for the ledger. */
