@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
   // Subpath exports and programs stand on the public API.
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],
-  cluster: [...FOUNDATION, 'index', 'ceiling'],
+  cluster: [...FOUNDATION, 'index', 'ceiling', 'policy', 'telemetry/observer'],
   http: [...FOUNDATION, 'index'],
   cli: [...FOUNDATION, 'index'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
