@@ -1,0 +1,162 @@
+// headgate in every state a decision can find it in, in the shape of contenders/memory.mjs.
+import { createLimiter } from 'headgate';
+
+const HOUR_US = 3_600_000_000;
+const AMPLE = { rate: 1e9, burst: 9e9 };
+/** Gains a token an hour: after the first, denied. */
+const TIGHT = { rate: 1, burst: 1, per: '1h' };
+const LEASE = { durationMs: 600_000 };
+
+/**
+ * A ceiling that answers at once and grants enough that no wallet runs low while it is measured: what is left is the
+ * decision with a live lease. `next` set: it grants nothing, and says that asking again is useless.
+ */
+function generousCeiling({ denies = false } = {}) {
+  const reply = (call) => ({
+    status: 'granted',
+    seq: call.seq,
+    now: Math.floor((performance.timeOrigin + performance.now()) * 1_000),
+    era: 'bench-era-000000',
+    version: call.version,
+    burst: call.burst,
+    rateNum: call.rateNum,
+    rateDen: call.rateDen,
+    granted: denies ? 0 : 4e15,
+    level: 0,
+    horizon: 0,
+    next: denies ? HOUR_US : 0,
+    retry: denies ? HOUR_US : 0,
+    giveBack: false,
+    conflict: false,
+    incarnation: 1,
+    certainUntil: 0,
+  });
+  return {
+    ready: true,
+    lease: (calls) => calls.map((call) => Promise.resolve(reply(call))),
+    leaseNow: reply,
+    heartbeat: async () => 1,
+    close: async () => {},
+  };
+}
+
+async function policy(terms, { keys = [], ceiling, ...options } = {}) {
+  const limiter = await createLimiter({
+    policies: [{ name: 'api', lease: LEASE, ...terms }],
+    telemetry: false,
+    maxKeys: Math.max(100_000, keys.length * 2),
+    ...(ceiling && { ceiling }),
+    ...options,
+  });
+  return limiter.policy('api');
+}
+
+const BOTH = { local: AMPLE, ceiling: AMPLE };
+
+/** Both tiers, the lease granted by the stub above. */
+const leased = (keys, options) => policy(BOTH, { keys, ceiling: generousCeiling(), ...options });
+
+export const headgate = {
+  'hg-both': {
+    label: 'headgate tryAcquire, both tiers, live lease',
+    make: async (_, keys) => {
+      const api = await leased(keys);
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+  'hg-embedded': {
+    label: 'the same, leasing from the ceiling in this process (renewals included)',
+    make: async (_, keys) => {
+      const api = await policy(BOTH, { keys });
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+  'hg-ceiling': {
+    label: 'headgate tryAcquire, ceiling alone, live lease',
+    make: async (_, keys) => {
+      const api = await policy({ ceiling: AMPLE }, { keys, ceiling: generousCeiling() });
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+  'hg-local': {
+    label: 'headgate tryAcquire, local tier alone',
+    make: async (_, keys) => {
+      const api = await policy({ local: AMPLE }, { keys });
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+  'hg-denied-local': {
+    label: 'headgate tryAcquire, denied by the local tier',
+    denies: true,
+    make: async (_, keys) => {
+      const api = await policy({ local: TIGHT, ceiling: AMPLE }, { keys, ceiling: generousCeiling() });
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+  'hg-denied-ceiling': {
+    label: 'headgate tryAcquire, denied by the ceiling (blocked)',
+    denies: true,
+    make: async (_, keys) => {
+      const api = await policy(BOTH, { keys, ceiling: generousCeiling({ denies: true }) });
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+  'hg-decide': {
+    label: 'headgate decide, both tiers, live lease',
+    make: async (_, keys) => {
+      const api = await leased(keys);
+      return { decide: (key) => api.decide(key).allowed };
+    },
+  },
+  'hg-acquire': {
+    label: 'headgate acquire, awaited, live lease',
+    make: async (_, keys) => {
+      const api = await leased(keys);
+      return { async: true, decide: (key) => api.acquire(key) };
+    },
+  },
+  'hg-handle': {
+    label: 'headgate key handle, tryAcquire, both tiers, live lease',
+    make: async (_, keys) => {
+      const api = await leased(keys);
+      if (!api.key) return undefined;
+      const [handle] = keys.map((key) => api.key(key));
+      return { decide: () => handle.tryAcquire() };
+    },
+    hotOnly: true,
+  },
+  'hg-otel': {
+    label: 'headgate tryAcquire, OpenTelemetry SDK registered, no span recording',
+    make: async (_, keys) => {
+      await registerTelemetry();
+      const api = await leased(keys, { telemetry: true });
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+  'hg-otel-denied': {
+    label: 'headgate tryAcquire, denied, OpenTelemetry SDK registered, no span recording',
+    denies: true,
+    make: async (_, keys) => {
+      await registerTelemetry();
+      const api = await policy({ local: TIGHT, ceiling: AMPLE }, { keys, ceiling: generousCeiling(), telemetry: true });
+      return { decide: (key) => api.tryAcquire(key) };
+    },
+  },
+};
+
+/** The SDK as an application registers it: spans processed and dropped, metrics collected every ten seconds. */
+async function registerTelemetry() {
+  const { NodeTracerProvider, BatchSpanProcessor, InMemorySpanExporter } = await import(
+    '@opentelemetry/sdk-trace-node'
+  );
+  const { MeterProvider, PeriodicExportingMetricReader, InMemoryMetricExporter } = await import(
+    '@opentelemetry/sdk-metrics'
+  );
+  const { metrics } = await import('@opentelemetry/api');
+  new NodeTracerProvider({ spanProcessors: [new BatchSpanProcessor(new InMemorySpanExporter())] }).register();
+  const reader = new PeriodicExportingMetricReader({
+    exporter: new InMemoryMetricExporter(1),
+    exportIntervalMillis: 10_000,
+  });
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+}
