@@ -53,7 +53,12 @@ export function storeCallMs({ instances, rate, burst }) {
 
 /** What a denial costs, as a multiple of what being allowed costs: the median of rounds that take turns. */
 export async function denialCost() {
-  const store = { ready: true, lease: (calls) => calls.map(() => new Promise(() => {})), heartbeat: async () => 1, close: async () => {} };
+  const store = {
+    ready: true,
+    lease: (calls) => calls.map(() => new Promise(() => {})),
+    heartbeat: async () => 1,
+    close: async () => {},
+  };
   const policies = [{ name: 'api', ceiling: { rate: 1e9, burst: 4e9 } }];
   const full = await createLimiter({ policies, telemetry: false });
   const empty = await createLimiter({ policies, telemetry: false, ceiling: store });

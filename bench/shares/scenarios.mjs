@@ -21,7 +21,11 @@ const between = (fromMs, untilMs, of) => (report) => {
   return of(span, (untilMs - fromMs) / 1_000, report);
 };
 const utilisationBetween = (from, until, rate) =>
-  between(from, until, (span, seconds, { series }) => span(series.admitted) / Math.min(rate * seconds, span(series.offered)));
+  between(
+    from,
+    until,
+    (span, seconds, { series }) => span(series.admitted) / Math.min(rate * seconds, span(series.offered)),
+  );
 const callsBetween = (from, until, instances) =>
   between(from, until, (span, seconds, { series }) => span(series.storeCalls) / seconds / instances);
 
@@ -110,7 +114,12 @@ export const scenarios = [
     id: 'one-token',
     title: '100 instances, R = 1/s, B = 5, demand 3 R',
     scenario: { duration: '1060s', warmUp: '60s', policies: policy(1, 5), fleet: [even(100, 0.03)], sample: '1s' },
-    targets: [utilisation(0.98), jain(0.9), atLeast('smallest', (r) => r.buckets[0].fairness.smallest, 1e-9), fleetCalls(3)],
+    targets: [
+      utilisation(0.98),
+      jain(0.9),
+      atLeast('smallest', (r) => r.buckets[0].fairness.smallest, 1e-9),
+      fleetCalls(3),
+    ],
   },
   {
     id: 'fits',
@@ -211,9 +220,7 @@ export const scenarios = [
       duration: '25s',
       warmUp: '5s',
       policies: policy(1000, 1000),
-      fleet: [
-        { name: 'all', instances: 20, traffic: [{ rate: 45 }, { rate: 630, from: '10s', until: '15s' }] },
-      ],
+      fleet: [{ name: 'all', instances: 20, traffic: [{ rate: 45 }, { rate: 630, from: '10s', until: '15s' }] }],
     },
     targets: [
       atMost('calls/inst·s in it', callsBetween(10_000, 15_000, 20), 6),

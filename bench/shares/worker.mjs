@@ -4,9 +4,11 @@ import { simulate } from '../../dist/simulation/index.js';
 import { rules } from './rules.mjs';
 
 const { scenario, rule } = workerData;
+if (rule !== undefined && !(rule in rules))
+  throw new Error(`Expected --rule to be one of ${Object.keys(rules).join(', ')}, got ${rule}.`);
 const began = performance.now();
 const report = await simulate(scenario, {
   onProgress: ({ atMs, durationMs }) => parentPort.postMessage({ progress: atMs / durationMs }),
   ...(rule !== undefined && { allot: rules[rule] }),
 });
-parentPort.postMessage({ report, wallMs: performance.now() - began });
+parentPort.postMessage({ report, speed: report.durationMs / (performance.now() - began) });
