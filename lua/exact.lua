@@ -2,16 +2,17 @@
 --
 -- Keeps: no number passes 2^53 unless it is thrown away; cutting a span in pieces changes nothing (rule 12); time that
 --   went backwards pays nothing. `a % b` of Lua 5.1 rounds, so remainders are math.fmod and quotients (a - r) / b.
+-- A level goes in and comes out as its three numbers: tokens, remainder, at.
 -- Twin of: src/ceiling/exact.ts, which has the reasons. Clock: `now` as given. Writes nothing.
--- Used by: fence.lua, allotment.lua, ledger.lua.
+-- Used by: fence.lua, allotment.lua, ledger.lua, lease.lua.
 
 -- a * b + carry over divisor: quotient, remainder. Whole, not negative; divisor and carry below 2^52.
 local function multiplyDivide(a, b, divisor, carry)
-  local rest = fmod(a, divisor)
+  local rest = math.fmod(a, divisor)
   local whole = ((a - rest) / divisor) * b
   local product = rest * b + carry
-  if product <= MAX_SAFE_INTEGER then
-    local remainder = fmod(product, divisor)
+  if product <= 9007199254740991 then
+    local remainder = math.fmod(product, divisor)
     return whole + (product - remainder) / divisor, remainder
   end
   local quotient, remainder, left, bit = 0, 0, b, 4503599627370496
@@ -40,31 +41,34 @@ local function multiplyDivide(a, b, divisor, carry)
   return whole + quotient, remainder
 end
 
-local function capAt(level, cap)
-  if level.tokens < cap or (level.tokens == cap and level.at > now) then return end
-  level.tokens = cap
-  level.remainder = 0
-  if level.at <= now then level.at = now + 1 end
+local function capAt(tokens, remainder, at, now, cap)
+  if tokens < cap or (tokens == cap and at > now) then return tokens, remainder, at end
+  if at <= now then at = now + 1 end
+  return cap, 0, at
 end
 
-local function refill(level, terms, cap)
-  local elapsed = now - level.at
+local function refill(tokens, remainder, at, now, rateNum, rateDen, cap)
+  local elapsed = now - at
   if elapsed > 0 then
-    local room = cap - level.tokens
-    local about = (elapsed / terms.rateDen) * terms.rateNum
+    local room = cap - tokens
+    local about = (elapsed / rateDen) * rateNum
     if about > room * 1.001 + 1 then
-      level.tokens = cap + 1
+      tokens = cap + 1
     else
-      local gained, remainder = multiplyDivide(elapsed, terms.rateNum, terms.rateDen, level.remainder)
-      level.tokens = level.tokens + gained
-      level.remainder = remainder
+      local gained
+      gained, remainder = multiplyDivide(elapsed, rateNum, rateDen, remainder)
+      tokens = tokens + gained
     end
-    level.at = now
+    at = now
   end
-  capAt(level, cap)
+  return capAt(tokens, remainder, at, now, cap)
 end
 
-local function refillTime(missing, terms)
+local function refillTime(missing, rateNum, rateDen)
   if missing <= 0 then return 0 end
-  return min(LONGEST, ceil((missing / terms.rateNum) * terms.rateDen) + 1)
+  return min(LONGEST, ceil((missing / rateNum) * rateDen) + 1)
+end
+
+local function leaseGrace(lease)
+  return ceil(lease / 100) + MAX_SKEW
 end

@@ -3,111 +3,57 @@
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
 -- KEYS[2i]    hash  {hg:<p>}:b:<policy>:<key>     bucket of call i
 -- ARGV[1]     new era     identity for a header that has to be made, or that is suspected to be stale; random
--- ARGV[2]     identify    '1': notice that the data may be stale (server.lua); '0': the user may not call INFO
+-- ARGV[2]     identify    '1': notice that the data may be stale (server.lua); '0': no need, or not permitted
 -- ARGV[3]     new store   'empty' | 'full': whether buckets of a store without data start so
--- then STRIDE arguments a call, in the order of readCall below: three strings, then whole numbers from 0 up to 2^53;
---   tokens in micro-tokens, times and spans in microseconds (src/ceiling/ceiling-store.ts has what each means)
+-- then three arguments a call:
+--   fence     name under which the terms are fenced
+--   holder    random id of the limiter, 8 characters or more
+--   numbers   20 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
+--             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means
 -- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
 --   rateDen; where granted also: granted µtok, fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back,
 --   2 conflict), incarnation µs, certainUntil µs. Whole; above 2^53 - 64 as text, which clients do not round.
+--
+-- Records, all MessagePack: whole numbers take 1 to 9 bytes, others are doubles, and both come back exactly. Each stays
+-- below 65 bytes for usual numbers, which keeps a hash of up to 128 fields in its small encoding.
+--   header  h            bornAt µs, era, replication id of the server that last answered ('' unknown)
+--           f:<fence>    the variables f… below
+--   bucket  b            what moves with each call: at µs, tokens, remainder, outstanding, moments relative to at, …
+--           t            what rarely moves: the terms it counts under, era, birth, longest lease
+--           c            demand classes (classes.lua)
+--           <holder id>  one record a holder, the variables h… below; longer than the bucket's own fields
 --
 -- Keeps: T + O <= B in every bucket. A call answered stale, repeated or refused writes nothing of its bucket; it may
 --   move the fence (rule 10). Clock: Redis TIME, once. Expiry: the bucket's, which is when it has become the same as an
 --   untouched one (rule 11), written when it moves; the header's never.
 -- Caller: src/ceiling/redis-ceiling.ts. Model: src/ceiling/ledger.ts.
+--
+-- One long body instead of functions, and variables instead of tables with names: a script makes its functions anew
+-- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local PREAMBLE, STRIDE = 3, 22
+local NUMBERS = '>dddddddddddddddddddd'
+-- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
+local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 --- @include "clock"
 --- @include "server"
---- @include "ledger"
-
-local function readCall(base)
-  -- Arithmetic turns the text into numbers, at half the cost of tonumber(); the caller has checked that they are.
-  return {
-    fence = ARGV[base + 1],
-    holder = ARGV[base + 2],
-    inheritance = ARGV[base + 3],
-    version = ARGV[base + 4] + 0,
-    burst = ARGV[base + 5] + 0,
-    rateNum = ARGV[base + 6] + 0,
-    rateDen = ARGV[base + 7] + 0,
-    seq = ARGV[base + 8] + 0,
-    disown = ARGV[base + 9] + 0,
-    unspent = ARGV[base + 10] + 0,
-    returned = ARGV[base + 11] + 0,
-    need = ARGV[base + 12] + 0,
-    head = ARGV[base + 13] + 0,
-    want = ARGV[base + 14] + 0,
-    demand = ARGV[base + 15] + 0,
-    weight = ARGV[base + 16] + 0,
-    lease = ARGV[base + 17] + 0,
-    sentAt = ARGV[base + 18] + 0,
-    since = ARGV[base + 19] + 0,
-    witness = ARGV[base + 20] + 0,
-    incarnation = ARGV[base + 21] + 0,
-    certainUntil = ARGV[base + 22] + 0,
-  }
-end
+--- @include "limits"
+--- @include "exact"
+--- @include "fence"
+--- @include "classes"
 
 -- Another server answers than the last time, so this data may be older than what was granted: a new era begins now.
-local function suspect(headerKey, partition)
-  partition.era = NEW_ERA
-  partition.bornAt = now
-  partition.server = SERVER
-  local write = { 'HSET', headerKey, 'h', packPartition(partition) }
+local function suspect(headerKey)
+  local write = { 'HSET', headerKey, 'h', pack(now, NEW_ERA, SERVER) }
   local fields = redis.call('HGETALL', headerKey)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'h' then
-      local fence = unpackFence(fields[i + 1])
-      fence.untouched.tokens = min(fence.untouched.tokens, 0)
-      fence.untouched.remainder = 0
-      fence.untouched.at = now
+      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens = unpackMessage(fields[i + 1])
       write[#write + 1] = fields[i]
-      write[#write + 1] = packFence(fence)
+      write[#write + 1] =
+        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now)
     end
   end
   redis.call(unpack(write))
-end
-
--- The partition, the call's fence brought up to the call, and whether terms of one version disagree.
-local function readHeader(headerKey, call)
-  local fenceField = 'f:' .. call.fence
-  local stored = redis.call('HMGET', headerKey, 'h', fenceField)
-  local partition, packedFence, newPartition = nil, stored[2], nil
-  if stored[1] then
-    partition = unpackPartition(stored[1])
-    if SERVER ~= '' and partition.server ~= SERVER then
-      if partition.server == '' then
-        partition.server = SERVER
-        newPartition = true
-      else
-        suspect(headerKey, partition)
-        packedFence = redis.call('HGET', headerKey, fenceField)
-      end
-    end
-  else
-    partition = { bornAt = now, era = NEW_ERA, server = SERVER }
-    newPartition = true
-  end
-
-  local fence, changed, conflict
-  if packedFence then
-    fence = unpackFence(packedFence)
-    changed, conflict = meetFence(fence, call)
-  else
-    fence, changed, conflict = newFence(call, partition.bornAt), true, false
-  end
-  if newPartition then
-    redis.call('HSET', headerKey, 'h', packPartition(partition), fenceField, packFence(fence))
-  elseif changed then
-    redis.call('HSET', headerKey, fenceField, packFence(fence))
-  end
-  return partition, fence, conflict
-end
-
--- Whether a call carries anything that does harm when it comes late (rule 7).
-local function believes(call)
-  return call.unspent > 0 or call.returned > 0 or call.disown > 0 or call.witness > 0 or call.since > 0
 end
 
 -- Clients round whole numbers close to 2^53 that come as numbers.
@@ -116,82 +62,145 @@ local function exactly(number)
   return string.format('%.0f', number)
 end
 
-local function refusal(status, call, partition, fence)
-  return {
-    status, call.seq, now, partition.era, fence.version, exactly(fence.burst), fence.rateNum, fence.rateDen,
-  }
-end
-
-local function grantReply(call, partition, fence, holder, bucket)
-  return {
-    0, call.seq, now, partition.era, fence.version, exactly(fence.burst), fence.rateNum, fence.rateDen,
-    exactly(holder.granted), exactly(holder.level), holder.horizon, holder.next, holder.retry,
-    (holder.giveBack and 1 or 0) + (holder.conflict and 2 or 0), bucket.incarnation, bucket.expiresAt,
-  }
-end
-
--- Writes what changed of a bucket, and its expiry where that moved.
-local function writeBucket(bucketKey, bucket, call, terms, classes, expiryMoved)
-  local write = { 'HSET', bucketKey, 'b', packMain(bucket), call.holder, packHolder(bucket.own) }
-  local newTerms, newClasses = packTerms(bucket), packClasses(bucket)
-  if newTerms ~= terms then
-    write[#write + 1] = 't'
-    write[#write + 1] = newTerms
-  end
-  if newClasses ~= classes then
-    write[#write + 1] = 'c'
-    write[#write + 1] = newClasses
-  end
-  for i = 1, #bucket.changed do write[#write + 1] = bucket.changed[i] end
-  redis.call(unpack(write))
-  if #bucket.dropped > 0 then redis.call('HDEL', bucketKey, unpack(bucket.dropped)) end
-  -- One more, for the milliseconds that both clocks are cut to.
-  if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((bucket.expiresAt - now) / 1000) + 1) end
-end
-
-local function execute(headerKey, bucketKey, call)
-  local partition, fence, conflict = readHeader(headerKey, call)
-  if believes(call) and (now - call.sentAt > MAX_AGE or call.sentAt - now > MAX_SKEW) then
-    return refusal(2, call, partition, fence)
-  end
-
-  local stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', call.holder)
-  local terms, classes = stored[2], stored[3]
-  local bucket
-  if stored[1] then
-    bucket = unpackBucket(stored[1], terms, classes)
-    if bucket.expiresAt <= now then
-      redis.call('UNLINK', bucketKey)
-      bucket, terms, classes = nil, false, false
-    elseif stored[4] then
-      bucket.own = unpackHolder(stored[4])
-      if call.seq < bucket.own.seq then return refusal(1, call, partition, fence) end
-      if call.seq == bucket.own.seq then return grantReply(call, partition, fence, bucket.own, bucket) end
-    end
-  end
-
-  if bucket then
-    bucket.changed, bucket.dropped = {}, {}
-    advance(bucket, fence, partition, bucketKey, call)
-  else
-    bucket = newBucket(fence, partition)
-    bucket.changed, bucket.dropped = {}, {}
-  end
-  local holder = report(bucket, call)
-  chargeOutage(bucket, call)
-  capAt(bucket.level, bucket.burst - bucket.outstanding)
-
-  local leaseEnd = now + call.lease + leaseGrace(call.lease)
-  if holder.outstanding > 0 then leaseEnd = max(holder.leaseEnd, leaseEnd) end
-  holder.leaseEnd = leaseEnd
-  grant(bucket, holder, call, conflict)
-  local expiryMoved = keep(bucket, holder, call)
-  writeBucket(bucketKey, bucket, call, terms, classes, expiryMoved)
-  return grantReply(call, partition, fence, holder, bucket)
-end
-
 local replies = {}
 for i = 1, #KEYS / 2 do
-  replies[i] = execute(KEYS[2 * i - 1], KEYS[2 * i], readCall(PREAMBLE + (i - 1) * STRIDE))
+  repeat
+    local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
+    local holderId = ARGV[3 * i + 2]
+    local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
+      want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil =
+      struct.unpack(NUMBERS, ARGV[3 * i + 3])
+
+    -- The partition and the fence, brought up to the call.
+    local stored = redis.call('HMGET', headerKey, 'h', fenceField)
+    local packedPartition, packedFence = stored[1], stored[2]
+    local bornAt, partitionEra, server
+    if packedPartition then
+      bornAt, partitionEra, server = unpackMessage(packedPartition)
+      if SERVER ~= '' and server ~= SERVER then
+        if server == '' then
+          packedPartition = false
+        else
+          suspect(headerKey)
+          bornAt, partitionEra = now, NEW_ERA
+          packedFence = redis.call('HGET', headerKey, fenceField)
+        end
+      end
+    else
+      bornAt, partitionEra = now, NEW_ERA
+    end
+    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt
+    local fenceChanged, conflict = false, false
+    if packedFence then
+      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt =
+        unpackMessage(packedFence)
+--- @include "meet-fence"
+    else
+      fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
+      fInheritance, fResetAt, fAssertedAt = callInheritance, 0, 0
+      local start = NEW_STORE == 'full' and callBurst or 0
+      fTokens, fRemainder, fAt = refill(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst)
+      fenceChanged = true
+    end
+    if fenceChanged or not packedPartition then
+      local fence =
+        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt)
+      if packedPartition then
+        redis.call('HSET', headerKey, fenceField, fence)
+      else
+        redis.call('HSET', headerKey, 'h', pack(bornAt, partitionEra, SERVER), fenceField, fence)
+      end
+    end
+    local reply = { 0, seq, now, partitionEra, fVersion, exactly(fBurst), fRateNum, fRateDen }
+    replies[i] = reply
+
+    -- Older than it may be, and it carries something that does harm when it comes late (rule 7).
+    local believes = unspent > 0 or returned > 0 or disown > 0 or witness > 0 or since > 0
+    if believes and (now - sentAt > MAX_AGE or sentAt - now > MAX_SKEW) then
+      reply[1] = 2
+      break
+    end
+
+    -- The bucket and the caller's record.
+    local tokens, remainder, at, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
+      reservedUntil, sweepCursor, sweepNext
+    local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil, classes
+    local hOutstanding, hSeq, hLastGrant, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hCreditAt, hSlotAt
+    local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
+    local known, changed, dropped = false, nil, nil
+    local termsChanged, classesChanged, expiryMoved = false, false, false
+    stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId)
+    local main, terms, packedClasses = stored[1], stored[2], stored[3]
+    if main then
+      at, tokens, remainder, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
+        reservedUntil, sweepCursor, sweepNext = unpackMessage(main)
+      expiresAt = expiresAt + at
+      if expiresAt <= now then
+        redis.call('UNLINK', bucketKey)
+        main = false
+      end
+    end
+    if main then
+      lastEnd = lastEnd + at
+      sweepAt = sweepAt + at
+      -- "Never" (0) is packed as false.
+      slotAt = slotAt and slotAt + at or 0
+      reserved = reserved or 0
+      reservedUntil = reservedUntil and reservedUntil + at or 0
+      sweepNext = sweepNext and sweepNext + at or MAX_SAFE_INTEGER
+      version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil = unpackMessage(terms)
+      classes = { unpackMessage(packedClasses) }
+      if stored[4] then
+        local flags
+        hCreditAt, hOutstanding, hSeq, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hSlotAt, hGranted, hLevel,
+          hHorizon, hNext, hRetry, flags = unpackMessage(stored[4])
+        hLeaseEnd = hLeaseEnd + hCreditAt
+        hMemberUntil = hMemberUntil + hLeaseEnd
+        hSlotAt = hSlotAt and hSlotAt + hCreditAt or 0
+        hRetry = hRetry + hNext
+        hLastGrant = flags < 4 and hGranted or 0
+        hGiveBack = flags % 2 == 1
+        hConflict = flags % 4 >= 2
+        known = true
+      end
+    end
+    if known and seq < hSeq then
+      reply[1] = 1
+      break
+    end
+
+    if not known or seq > hSeq then
+--- @include "ledger"
+      -- Whatever changed is written, and its expiry where that moved.
+      local reserving = reservedFor ~= ''
+      main = pack(
+        at, tokens, remainder, outstanding, lastEnd - at, sweepAt - at, expiresAt - at, members,
+        slotAt ~= 0 and slotAt - at, reservedFor, reserving and reserved, reserving and reservedUntil - at, sweepCursor,
+        sweepCursor and sweepNext - at
+      )
+      local flags = (hGiveBack and 1 or 0) + (hConflict and 2 or 0) + (hLastGrant == 0 and 4 or 0)
+      local own = pack(
+        hCreditAt, hOutstanding, hSeq, hLeaseEnd - hCreditAt, hMemberUntil - hLeaseEnd, hDemand, hWeight, hCredit,
+        hSlotAt ~= 0 and hSlotAt - hCreditAt, hGranted, hLevel, hHorizon, hNext, hRetry - hNext, flags
+      )
+      if termsChanged or changed then
+        terms = pack(version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil)
+        redis.call(
+          'HSET', bucketKey, 'b', main, holderId, own, 'c', pack(unpack(classes)), 't', terms, unpack(changed or {})
+        )
+      elseif classesChanged then
+        redis.call('HSET', bucketKey, 'b', main, holderId, own, 'c', pack(unpack(classes)))
+      else
+        redis.call('HSET', bucketKey, 'b', main, holderId, own)
+      end
+      if dropped and #dropped > 0 then redis.call('HDEL', bucketKey, unpack(dropped)) end
+      -- One more, for the milliseconds that both clocks are cut to.
+      if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
+    end
+
+    reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
+    reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
+    reply[15], reply[16] = incarnation, expiresAt
+  until true
 end
 return replies

@@ -104,6 +104,8 @@ export interface CeilingStore {
   lease(calls: readonly LeaseCall[]): readonly Promise<LeaseReply>[];
   /** Present where the store answers within the call itself, so that a cold key needs no round trip. */
   leaseNow?(call: LeaseCall): LeaseReply;
+  /** Present beside it: what the bucket would grant now. Changes nothing, and may be too low but never too high. */
+  leftNow?(look: Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder'>): MicroTokens;
   /** Counts `holder` as alive in `group` and answers how many are (seen within `fleetTtlMs`). */
   heartbeat(group: string, holder: string): Promise<number>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Random, Time } from '../time.js';
 import { randomId } from '../time.js';
-import type { Microseconds } from '../units.js';
+import type { Microseconds, MicroTokens } from '../units.js';
 import {
   type CeilingStore,
   FLEET_TTL_MS,
@@ -10,6 +10,7 @@ import {
   partitionOf,
 } from './ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from './ledger.js';
+import { type Look, leftIn } from './left.js';
 
 /** Settings of {@link MemoryCeiling}. */
 export interface MemoryCeilingOptions {
@@ -56,6 +57,11 @@ export class MemoryCeiling implements CeilingStore {
     const reply = execute(partition, call, { now, newEra: partition.era, newStore: this.#newStore });
     this.#sweep(now);
     return reply;
+  }
+
+  leftNow(look: Look): MicroTokens {
+    const partition = this.#partitions.get(partitionOf(look.policy, look.key));
+    return partition ? leftIn(partition, look, this.#clock()) : 0;
   }
 
   async heartbeat(group: string, holder: string): Promise<number> {

@@ -1,7 +1,7 @@
 import { CeilingError, InvalidOptionError, show } from '../errors.js';
 import { type Random, randomId } from '../time.js';
 import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply } from './ceiling-store.js';
-import { CLIENT_SHAPE, isRedisClient, type RedisClient } from './redis-client.js';
+import { CLIENT_SHAPE, isRedisClient, type RedisClient, type ScriptArgument } from './redis-client.js';
 import { connectRedis } from './redis-connection.js';
 import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
 import { runScript } from './redis-script.js';
@@ -20,6 +20,8 @@ export interface RedisCeilingOptions {
   readonly onTrouble?: (error: CeilingError) => void;
   /** For eras; `crypto` by default. */
   readonly random?: Random;
+  /** The client neither queues a command nor sends it again after a reconnect. Default false: taken to do so. */
+  readonly sendsOnce?: boolean;
   /** Closes the client, for the one who opened it. */
   readonly disconnect?: () => void;
 }
@@ -27,9 +29,10 @@ export interface RedisCeilingOptions {
 /** A ceiling in the Redis that `redis` names, which it then opens and closes, or that it is a client of. */
 export async function redisCeiling(
   redis: string | RedisClient,
-  options: Omit<RedisCeilingOptions, 'client' | 'disconnect'> = {},
+  options: Omit<RedisCeilingOptions, 'client' | 'disconnect' | 'sendsOnce'> = {},
 ): Promise<RedisCeiling> {
-  if (typeof redis === 'string') return new RedisCeiling({ ...options, ...(await connectRedis(redis)) });
+  if (typeof redis === 'string')
+    return new RedisCeiling({ ...options, ...(await connectRedis(redis)), sendsOnce: true });
   if (isRedisClient(redis)) return new RedisCeiling({ ...options, client: redis });
   throw new InvalidOptionError(
     `Expected \`redis\` to be a URL or a client of ioredis or iovalkey (with ${CLIENT_SHAPE}), got ${show(redis)}.`,
@@ -42,8 +45,9 @@ const PREFIX = /^[A-Za-z0-9_-]{1,32}$/;
 
 /** One batch of calls, all about the node that answers them. */
 interface Batch {
+  readonly headers: string[];
   readonly keys: string[];
-  readonly args: string[];
+  readonly args: ScriptArgument[];
   size: number;
 }
 
@@ -55,7 +59,16 @@ export class RedisCeiling implements CeilingStore {
   readonly #onTrouble: (error: CeilingError) => void;
   readonly #random: Random | undefined;
   readonly #disconnect: (() => void) | undefined;
-  readonly #whenReady = (): void => void this.#check();
+  readonly #sendsOnce: boolean;
+  readonly #whenReady = (): void => {
+    this.#identified = new Set();
+    void this.#check();
+  };
+  readonly #whenClosed = (): void => {
+    this.#identified = new Set();
+  };
+  /** Headers that have met the server at the other end of this connection; another set for each. */
+  #identified = new Set<string>();
   #mayIdentify = true;
   #checked = false;
   #closed = false;
@@ -73,7 +86,9 @@ export class RedisCeiling implements CeilingStore {
     this.#onTrouble = options.onTrouble ?? (() => {});
     this.#random = options.random;
     this.#disconnect = options.disconnect;
+    this.#sendsOnce = options.sendsOnce ?? false;
     this.#client.on('ready', this.#whenReady);
+    this.#client.on('close', this.#whenClosed);
     // A client that connects with its first command (`lazyConnect`) would otherwise wait for one for ever.
     if (this.#client.status === 'ready' || this.#client.status === 'wait') void this.#check();
   }
@@ -94,10 +109,11 @@ export class RedisCeiling implements CeilingStore {
         const node = this.#client.isCluster ? header : '';
         let batch = open.get(node);
         if (!batch || batch.size === MOST_CALLS) {
-          batch = { keys: [], args: [], size: 0 };
+          batch = { headers: [], keys: [], args: [], size: 0 };
           open.set(node, batch);
           batches.push(batch);
         }
+        batch.headers.push(header);
         batch.keys.push(header, bucket);
         batch.args.push(...args);
         return { batch, index: batch.size++ };
@@ -130,15 +146,28 @@ export class RedisCeiling implements CeilingStore {
     if (this.#closed) return;
     this.#closed = true;
     this.#client.removeListener('ready', this.#whenReady);
+    this.#client.removeListener('close', this.#whenClosed);
     this.#disconnect?.();
   }
 
   async #send(batch: Batch): Promise<LeaseReply[]> {
-    const preamble = [randomId(this.#random), this.#mayIdentify ? '1' : '0', this.#newStore];
+    const identified = this.#identified;
+    const identify = this.#mustIdentify(batch);
+    const preamble = [randomId(this.#random), identify ? '1' : '0', this.#newStore];
     const answer = await this.#run(() =>
       runScript(this.#client, leaseScript, batch.keys, [...preamble, ...batch.args]),
     );
+    if (identify) for (const header of batch.headers) identified.add(header);
     return decodeLeaseReplies(answer, batch.size);
+  }
+
+  /**
+   * Whether the script has to look which server it runs on. It need not where all its headers have met this server on
+   * this very connection, and nothing can bring the call to another.
+   */
+  #mustIdentify(batch: Batch): boolean {
+    if (!this.#mayIdentify || !this.#sendsOnce) return this.#mayIdentify;
+    return batch.headers.some((header) => !this.#identified.has(header));
   }
 
   async #run(command: () => Promise<unknown>): Promise<unknown> {

@@ -1,3 +1,6 @@
+/** What a script is given: text, or bytes as they are. */
+export type ScriptArgument = string | Buffer;
+
 /**
  * What the ceiling needs of a Redis client, as ioredis 5 and 6 (`Redis` and `Cluster`) and iovalkey have it. Asked for
  * by shape and never by class, so that whatever copy of a library made the client does not matter.
@@ -7,11 +10,11 @@ export interface RedisClient {
   readonly status: string;
   /** True for a client that sends each command to the node that owns its keys. */
   readonly isCluster?: boolean;
-  evalsha(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
-  eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  evalsha(sha1: string, keyCount: number, ...keysAndArguments: ScriptArgument[]): Promise<unknown>;
+  eval(script: string, keyCount: number, ...keysAndArguments: ScriptArgument[]): Promise<unknown>;
   info(section: string): Promise<string>;
-  on(event: 'ready', listener: () => void): unknown;
-  removeListener(event: 'ready', listener: () => void): unknown;
+  on(event: 'ready' | 'close', listener: () => void): unknown;
+  removeListener(event: 'ready' | 'close', listener: () => void): unknown;
 }
 
 /** What a Cluster client has besides. */

@@ -1,4 +1,4 @@
-import type { RedisClient } from './redis-client.js';
+import type { RedisClient, ScriptArgument } from './redis-client.js';
 import type { EmbeddedScript } from './scripts.generated.js';
 
 /**
@@ -9,7 +9,7 @@ export function runScript(
   client: RedisClient,
   script: EmbeddedScript,
   keys: readonly string[],
-  args: readonly string[],
+  args: readonly ScriptArgument[],
 ): Promise<unknown> {
   return client
     .evalsha(script.sha1, keys.length, ...keys, ...args)

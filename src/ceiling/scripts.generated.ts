@@ -10,26 +10,43 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '8e84c25f6d7af468b752e0a9722feec995fdeb89',
+  sha1: '13bbb0fea494ff755b8359abd99c87abbfd1a605',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
 -- KEYS[2i]    hash  {hg:<p>}:b:<policy>:<key>     bucket of call i
 -- ARGV[1]     new era     identity for a header that has to be made, or that is suspected to be stale; random
--- ARGV[2]     identify    '1': notice that the data may be stale (server.lua); '0': the user may not call INFO
+-- ARGV[2]     identify    '1': notice that the data may be stale (server.lua); '0': no need, or not permitted
 -- ARGV[3]     new store   'empty' | 'full': whether buckets of a store without data start so
--- then STRIDE arguments a call, in the order of readCall below: three strings, then whole numbers from 0 up to 2^53;
---   tokens in micro-tokens, times and spans in microseconds (src/ceiling/ceiling-store.ts has what each means)
+-- then three arguments a call:
+--   fence     name under which the terms are fenced
+--   holder    random id of the limiter, 8 characters or more
+--   numbers   20 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
+--             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means
 -- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
 --   rateDen; where granted also: granted µtok, fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back,
 --   2 conflict), incarnation µs, certainUntil µs. Whole; above 2^53 - 64 as text, which clients do not round.
+--
+-- Records, all MessagePack: whole numbers take 1 to 9 bytes, others are doubles, and both come back exactly. Each stays
+-- below 65 bytes for usual numbers, which keeps a hash of up to 128 fields in its small encoding.
+--   header  h            bornAt µs, era, replication id of the server that last answered ('' unknown)
+--           f:<fence>    the variables f… below
+--   bucket  b            what moves with each call: at µs, tokens, remainder, outstanding, moments relative to at, …
+--           t            what rarely moves: the terms it counts under, era, birth, longest lease
+--           c            demand classes (classes.lua)
+--           <holder id>  one record a holder, the variables h… below; longer than the bucket's own fields
 --
 -- Keeps: T + O <= B in every bucket. A call answered stale, repeated or refused writes nothing of its bucket; it may
 --   move the fence (rule 10). Clock: Redis TIME, once. Expiry: the bucket's, which is when it has become the same as an
 --   untouched one (rule 11), written when it moves; the header's never.
 -- Caller: src/ceiling/redis-ceiling.ts. Model: src/ceiling/ledger.ts.
+--
+-- One long body instead of functions, and variables instead of tables with names: a script makes its functions anew
+-- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local PREAMBLE, STRIDE = 3, 22
+local NUMBERS = '>dddddddddddddddddddd'
+-- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
+local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 -- The store's clock, read once a script: what everything in it is dated with.
 --
 -- Provides: \`now\`, microseconds since the Unix epoch, whole. Clock: Redis TIME, which is wall time and may step; on
@@ -49,17 +66,10 @@ if IDENTIFY then
   local info = redis.pcall('INFO', 'replication')
   if type(info) == 'string' then SERVER = string.match(info, 'master_replid:(%x+)') or '' end
 end
--- The escrow ledger of one bucket: T tokens in it, O outstanding, T + O <= B kept by every line.
---
--- Twin of: src/ceiling/ledger.ts, which has the reasons; only the sweep of ended leases differs, beyond FEW_HOLDERS.
--- Keeps: rule 8 (refill first, with the old O, then lease ends), rule 7 (creating a holder ignores \`returned\`), rule 4
---   (a lost grant is taken back when disowned, and only then). Clock: \`now\`.
--- Writes: nothing itself; holder records changed by a sweep are left in bucket.changed and bucket.dropped for lease.lua.
--- Used by: lease.lua.
 -- Constants that the ledger and its callers agree on. Microseconds and micro-tokens.
 --
 -- Twin of: the constants of src/ceiling/{ceiling-store,exact,fence,ledger}.ts; test/lua holds them against each other.
--- Used by: every fragment of lease.lua.
+-- Clock: none. Writes nothing. Used by: lease.lua and its fragments.
 local MICRO = 1000000
 local MAX_SKEW = 100000
 local MAX_AGE = 250000
@@ -68,26 +78,25 @@ local CONTEST = 60000000
 local ASSERT_EVERY = 5000000
 local LONGEST = 2251799813685248
 local MAX_SAFE_INTEGER = 9007199254740991
+local AS_IS, PROPORTIONAL, ADDITIVE, RESET = 0, 1, 2, 3
 
-local floor, ceil, min, max, fmod = math.floor, math.ceil, math.min, math.max, math.fmod
-
-local function leaseGrace(lease)
-  return ceil(lease / 100) + MAX_SKEW
-end
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local pack, unpackMessage = cmsgpack.pack, cmsgpack.unpack
 -- Exact whole-number arithmetic on tokens and time, and the one refill function.
 --
 -- Keeps: no number passes 2^53 unless it is thrown away; cutting a span in pieces changes nothing (rule 12); time that
 --   went backwards pays nothing. \`a % b\` of Lua 5.1 rounds, so remainders are math.fmod and quotients (a - r) / b.
+-- A level goes in and comes out as its three numbers: tokens, remainder, at.
 -- Twin of: src/ceiling/exact.ts, which has the reasons. Clock: \`now\` as given. Writes nothing.
--- Used by: fence.lua, allotment.lua, ledger.lua.
+-- Used by: fence.lua, allotment.lua, ledger.lua, lease.lua.
 
 -- a * b + carry over divisor: quotient, remainder. Whole, not negative; divisor and carry below 2^52.
 local function multiplyDivide(a, b, divisor, carry)
-  local rest = fmod(a, divisor)
+  local rest = math.fmod(a, divisor)
   local whole = ((a - rest) / divisor) * b
   local product = rest * b + carry
-  if product <= MAX_SAFE_INTEGER then
-    local remainder = fmod(product, divisor)
+  if product <= 9007199254740991 then
+    local remainder = math.fmod(product, divisor)
     return whole + (product - remainder) / divisor, remainder
   end
   local quotient, remainder, left, bit = 0, 0, b, 4503599627370496
@@ -116,313 +125,65 @@ local function multiplyDivide(a, b, divisor, carry)
   return whole + quotient, remainder
 end
 
-local function capAt(level, cap)
-  if level.tokens < cap or (level.tokens == cap and level.at > now) then return end
-  level.tokens = cap
-  level.remainder = 0
-  if level.at <= now then level.at = now + 1 end
+local function capAt(tokens, remainder, at, now, cap)
+  if tokens < cap or (tokens == cap and at > now) then return tokens, remainder, at end
+  if at <= now then at = now + 1 end
+  return cap, 0, at
 end
 
-local function refill(level, terms, cap)
-  local elapsed = now - level.at
+local function refill(tokens, remainder, at, now, rateNum, rateDen, cap)
+  local elapsed = now - at
   if elapsed > 0 then
-    local room = cap - level.tokens
-    local about = (elapsed / terms.rateDen) * terms.rateNum
+    local room = cap - tokens
+    local about = (elapsed / rateDen) * rateNum
     if about > room * 1.001 + 1 then
-      level.tokens = cap + 1
+      tokens = cap + 1
     else
-      local gained, remainder = multiplyDivide(elapsed, terms.rateNum, terms.rateDen, level.remainder)
-      level.tokens = level.tokens + gained
-      level.remainder = remainder
+      local gained
+      gained, remainder = multiplyDivide(elapsed, rateNum, rateDen, remainder)
+      tokens = tokens + gained
     end
-    level.at = now
+    at = now
   end
-  capAt(level, cap)
+  return capAt(tokens, remainder, at, now, cap)
 end
 
-local function refillTime(missing, terms)
+local function refillTime(missing, rateNum, rateDen)
   if missing <= 0 then return 0 end
-  return min(LONGEST, ceil((missing / terms.rateNum) * terms.rateDen) + 1)
+  return min(LONGEST, ceil((missing / rateNum) * rateDen) + 1)
 end
--- The terms in force for a policy in a partition, and the level of a bucket nobody has touched under them.
+
+local function leaseGrace(lease)
+  return ceil(lease / 100) + MAX_SKEW
+end
+-- Functions on terms: what becomes of a level that is carried over from terms to terms.
 --
--- Keeps: a higher version takes over at once, a lower one changes nothing, under the same version the stricter rate and
---   burst win; a bucket that is carried over never holds more than its new burst less what is outstanding.
--- Twin of: src/ceiling/fence.ts, which has the reasons. Clock: \`now\`. Writes nothing; whoever calls writes the header
---   when told that it changed. Used by: ledger.lua, lease.lua.
+-- Keeps: a bucket that is carried over never holds more than its new burst less what is outstanding.
+-- Twin of: inherit() and changeTerms() of src/ceiling/fence.ts, which has the reasons. Clock: \`now\` as given.
+-- Writes nothing. Used by: meet-fence.lua, ledger.lua.
 
-local function sameRate(a, b)
-  return a.rateNum == b.rateNum and a.rateDen == b.rateDen
-end
-
-local function sameTerms(a, b)
-  return a.burst == b.burst and sameRate(a, b)
-end
-
-local function inherit(level, from, to, inheritance, outstanding)
-  if inheritance == 'proportional' and level.tokens > 0 then
-    level.tokens = multiplyDivide(level.tokens, to.burst, from.burst, 0)
-  elseif inheritance == 'additive' then
-    level.tokens = level.tokens + (to.burst - from.burst)
-  elseif inheritance == 'reset' then
-    level.tokens = max(level.tokens, 0) + to.burst
+-- A level under a burst of \`from\`, of which \`outstanding\` are out, carried over to a burst of \`to\`.
+local function inherit(tokens, at, now, from, to, inheritance, outstanding)
+  if inheritance == PROPORTIONAL and tokens > 0 then
+    tokens = multiplyDivide(tokens, to, from, 0)
+  elseif inheritance == ADDITIVE then
+    tokens = tokens + (to - from)
+  elseif inheritance == RESET then
+    tokens = max(tokens, 0) + to
   end
-  level.remainder = 0
-  capAt(level, to.burst - outstanding)
+  return capAt(tokens, 0, at, now, to - outstanding)
 end
 
-local function changeTerms(fence, burst, rateNum, rateDen)
-  local from = { burst = fence.burst, rateNum = fence.rateNum, rateDen = fence.rateDen }
-  refill(fence.untouched, from, from.burst)
-  fence.burst = burst
-  fence.rateNum = rateNum
-  fence.rateDen = rateDen
-  inherit(fence.untouched, from, fence, fence.inheritance, 0)
+-- The untouched level under the terms of the fence, carried over to a burst of \`to\`.
+local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance)
+  tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst)
+  return inherit(tokens, at, now, burst, to, inheritance, 0)
 end
-
-local function newFence(call, bornAt)
-  local fence = {
-    version = call.version,
-    burst = call.burst,
-    rateNum = call.rateNum,
-    rateDen = call.rateDen,
-    inheritance = call.inheritance,
-    resetAt = 0,
-    assertedAt = 0,
-    untouched = { tokens = NEW_STORE == 'full' and call.burst or 0, remainder = 0, at = min(bornAt, now) },
-  }
-  refill(fence.untouched, fence, fence.burst)
-  return fence
-end
-
-local function untouchedLevel(fence)
-  local untouched = fence.untouched
-  local level = { tokens = untouched.tokens, remainder = untouched.remainder, at = untouched.at }
-  refill(level, fence, fence.burst)
-  return level
-end
-
-local function stepBack(fence)
-  local changed = false
-  if fence.assertedAt > now then
-    fence.assertedAt = now
-    changed = true
-  end
-  if fence.resetAt > now then
-    fence.resetAt = now
-    changed = true
-  end
-  if fence.untouched.at - now <= MAX_SKEW then return changed end
-  fence.untouched.at = now
-  return true
-end
-
--- Answers whether the fence changed, and whether terms of one version disagree.
-local function meetFence(fence, call)
-  local changed = stepBack(fence)
-  if call.version > fence.version then
-    local inheritance = call.inheritance
-    if inheritance == 'reset' then
-      if fence.resetAt > 0 and now - fence.resetAt < refillTime(call.burst, call) then
-        inheritance = 'as-is'
-      else
-        fence.resetAt = now
-      end
-    end
-    fence.version = call.version
-    fence.assertedAt = 0
-    fence.inheritance = inheritance
-    changeTerms(fence, call.burst, call.rateNum, call.rateDen)
-    return true, false
-  end
-  if call.version < fence.version or sameTerms(fence, call) then
-    if call.version == fence.version and fence.assertedAt > 0 and now - fence.assertedAt > ASSERT_EVERY then
-      fence.assertedAt = now
-      changed = true
-    end
-    return changed, false
-  end
-  local slower = call.rateNum / call.rateDen < fence.rateNum / fence.rateDen
-  local smaller = call.burst < fence.burst
-  if slower or smaller then
-    fence.assertedAt = now
-    fence.inheritance = 'as-is'
-    local rate = slower and call or fence
-    changeTerms(fence, smaller and call.burst or fence.burst, rate.rateNum, rate.rateDen)
-    return true, true
-  end
-  local standsForPart = call.burst == fence.burst or sameRate(fence, call)
-  if fence.assertedAt == 0 or standsForPart then
-    if fence.assertedAt == 0 or now - fence.assertedAt > ASSERT_EVERY then
-      fence.assertedAt = now
-      changed = true
-    end
-  elseif now - fence.assertedAt > CONTEST then
-    fence.assertedAt = 0
-    fence.inheritance = 'as-is'
-    changeTerms(fence, call.burst, call.rateNum, call.rateDen)
-    return true, false
-  end
-  return changed, true
-end
--- How the ledger is kept in Redis: what is packed into which field, and back.
+-- Functions on demand classes: a flat list, sorted by class: class, demand, weight, …
 --
--- Header hash {hg:<p>}:h, no expiry:
---   h                 bornAt µs, era, replication id of the server that last answered ('' unknown)
---   f:<fence>         version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, untouched tokens, remainder, at
--- Bucket hash {hg:<p>}:b:<policy>:<key>, expires:
---   b                 what moves with each call: at µs, then tokens, remainder, outstanding, and moments relative to at
---   t                 what rarely moves: the terms it counts under, era, birth, longest lease
---   c                 demand classes, flat: class, demand, weight, …
---   <holder id>       one record a holder; ids have 16 characters, so that none is a field of the bucket itself
--- Everything is MessagePack: whole numbers take 1 to 9 bytes, others are doubles, and both come back exactly. Each field
--- stays below 65 bytes for usual numbers, which keeps a hash of up to 128 fields in its small encoding.
---
--- Clock: none. Writes nothing. Used by: ledger.lua, lease.lua.
-local pack, unpackMessage = cmsgpack.pack, cmsgpack.unpack
-
-local function packPartition(partition)
-  return pack(partition.bornAt, partition.era, partition.server)
-end
-
-local function unpackPartition(packed)
-  local bornAt, era, server = unpackMessage(packed)
-  return { bornAt = bornAt, era = era, server = server }
-end
-
-local function packFence(fence)
-  local untouched = fence.untouched
-  return pack(
-    fence.version, fence.burst, fence.rateNum, fence.rateDen, fence.inheritance, fence.resetAt, fence.assertedAt,
-    untouched.tokens, untouched.remainder, untouched.at
-  )
-end
-
-local function unpackFence(packed)
-  local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, remainder, at =
-    unpackMessage(packed)
-  return {
-    version = version,
-    burst = burst,
-    rateNum = rateNum,
-    rateDen = rateDen,
-    inheritance = inheritance,
-    resetAt = resetAt,
-    assertedAt = assertedAt,
-    untouched = { tokens = tokens, remainder = remainder, at = at },
-  }
-end
-
-local function packTerms(bucket)
-  return pack(
-    bucket.version, bucket.burst, bucket.rateNum, bucket.rateDen, bucket.era, bucket.incarnation,
-    bucket.longestLease, bucket.paidUntil
-  )
-end
-
--- A moment that may be "never" (0), relative to \`at\`.
-local function packMoment(moment, at)
-  return moment ~= 0 and moment - at
-end
-
-local function unpackMoment(packed, at)
-  return packed and packed + at or 0
-end
-
-local function packMain(bucket)
-  local level = bucket.level
-  local at = level.at
-  return pack(
-    at, level.tokens, level.remainder, bucket.outstanding, bucket.lastEnd - at, bucket.sweepAt - at,
-    bucket.expiresAt - at, bucket.members, packMoment(bucket.slotAt, at), bucket.reservedFor,
-    bucket.reservedFor ~= '' and bucket.reserved, bucket.reservedFor ~= '' and bucket.reservedUntil - at,
-    bucket.sweepCursor, bucket.sweepCursor and bucket.sweepNext - at
-  )
-end
-
-local function packClasses(bucket)
-  return pack(unpack(bucket.classes))
-end
-
-local function unpackBucket(main, terms, classes)
-  local at, tokens, remainder, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
-    reservedUntil, sweepCursor, sweepNext = unpackMessage(main)
-  local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil = unpackMessage(terms)
-  return {
-    level = { tokens = tokens, remainder = remainder, at = at },
-    outstanding = outstanding,
-    lastEnd = lastEnd + at,
-    sweepAt = sweepAt + at,
-    expiresAt = expiresAt + at,
-    members = members,
-    slotAt = unpackMoment(slotAt, at),
-    reservedFor = reservedFor,
-    reserved = reserved or 0,
-    reservedUntil = reservedUntil and reservedUntil + at or 0,
-    sweepCursor = sweepCursor,
-    sweepNext = sweepNext and sweepNext + at or MAX_SAFE_INTEGER,
-    version = version,
-    burst = burst,
-    rateNum = rateNum,
-    rateDen = rateDen,
-    era = era,
-    incarnation = incarnation,
-    longestLease = longestLease,
-    paidUntil = paidUntil,
-    classes = { unpackMessage(classes) },
-  }
-end
-
-local function packHolder(holder)
-  local at = holder.creditAt
-  local flags = (holder.giveBack and 1 or 0) + (holder.conflict and 2 or 0) + (holder.lastGrant == 0 and 4 or 0)
-  return pack(
-    at, holder.outstanding, holder.seq, holder.leaseEnd - at, holder.memberUntil - holder.leaseEnd, holder.demand,
-    holder.weight, holder.credit, packMoment(holder.slotAt, at), holder.granted, holder.level, holder.horizon,
-    holder.next, holder.retry - holder.next, flags
-  )
-end
-
-local function unpackHolder(packed)
-  local at, outstanding, seq, leaseEnd, memberUntil, demand, weight, credit, slotAt, granted, level, horizon, next,
-    retry, flags = unpackMessage(packed)
-  leaseEnd = leaseEnd + at
-  return {
-    outstanding = outstanding,
-    seq = seq,
-    lastGrant = flags < 4 and granted or 0,
-    leaseEnd = leaseEnd,
-    memberUntil = memberUntil + leaseEnd,
-    demand = demand,
-    weight = weight,
-    credit = credit,
-    creditAt = at,
-    slotAt = unpackMoment(slotAt, at),
-    granted = granted,
-    level = level,
-    horizon = horizon,
-    next = next,
-    retry = retry + next,
-    giveBack = flags % 2 == 1,
-    conflict = flags % 4 >= 2,
-  }
-end
--- Who gets how much: chooses a grant between 0 and T, by the fair level. It can't break the ceiling.
---
--- Twin of: src/ceiling/allotment.ts, statement for statement and with the same floating-point operations in the same
---   order; to change one is to change the other. Demand classes are a flat list here, sorted: class, demand, weight, …
--- Clock: \`now\`. Writes nothing; changes \`bucket\` and \`holder\` in memory. Used by: ledger.lua, lease.lua.
-local HORIZON = 250000
-local CALLS_PER_SECOND = 11000
-local HORIZON_OF_FILL = 2.5
-local FEW_TOKENS = 1500000
-local TURNS_REMEMBERED = 3
-
-local function whole(amount)
-  if amount > 0 then return floor(amount / MICRO) * MICRO end
-  return 0
-end
-
+-- Keeps: the sums of a class are those of the records counted in it; exact below 2^53.
+-- Twin of: the second half of src/ceiling/allotment.ts. Clock: none. Writes nothing; changes the list.
+-- Used by: ledger.lua, allotment.lua.
 local function demandClass(demand)
   if demand < 1 then return 0 end
   local index, rest = 1, demand
@@ -440,474 +201,59 @@ local function demandClass(demand)
   return index
 end
 
--- Where class \`index\` is in the list, or would have to be put; and whether it is there.
-local function placeOf(classes, index)
-  local place = 1
+local function joinMembers(classes, demand, weight)
+  local index, place = demandClass(demand / weight), 1
   while classes[place] and classes[place] < index do place = place + 3 end
-  return place, classes[place] == index
-end
-
-local function joinMembers(bucket, holder)
-  local classes = bucket.classes
-  local index = demandClass(holder.demand / holder.weight)
-  local place, known = placeOf(classes, index)
-  if known then
-    classes[place + 1] = classes[place + 1] + holder.demand
-    classes[place + 2] = classes[place + 2] + holder.weight
+  if classes[place] == index then
+    classes[place + 1] = classes[place + 1] + demand
+    classes[place + 2] = classes[place + 2] + weight
   else
     for i = #classes, place, -1 do classes[i + 3] = classes[i] end
-    classes[place], classes[place + 1], classes[place + 2] = index, holder.demand, holder.weight
+    classes[place], classes[place + 1], classes[place + 2] = index, demand, weight
   end
-  bucket.members = bucket.members + 1
 end
 
-local function leaveMembers(bucket, holder)
-  local classes = bucket.classes
-  local place, known = placeOf(classes, demandClass(holder.demand / holder.weight))
-  if known then
-    classes[place + 1] = classes[place + 1] - holder.demand
-    classes[place + 2] = classes[place + 2] - holder.weight
-    if classes[place + 2] <= 0 then
-      for i = place, #classes do classes[i] = classes[i + 3] end
-    end
+local function leaveMembers(classes, demand, weight)
+  local index, place = demandClass(demand / weight), 1
+  while classes[place] and classes[place] < index do place = place + 3 end
+  if classes[place] ~= index then return end
+  classes[place + 1] = classes[place + 1] - demand
+  classes[place + 2] = classes[place + 2] - weight
+  if classes[place + 2] <= 0 then
+    for i = place, #classes do classes[i] = classes[i + 3] end
   end
-  bucket.members = bucket.members - 1
 end
 
-local function fairLevel(bucket, rate)
-  local classes = bucket.classes
+-- The fair level, and the weight of all members.
+local function fairLevel(classes, rate)
   local left, weight, demand = rate, 0, 0
   for i = 1, #classes, 3 do
-    weight = weight + classes[i + 2]
     demand = demand + classes[i + 1]
+    weight = weight + classes[i + 2]
   end
-  if demand <= rate then return 0 end
+  if demand <= rate then return 0, weight end
+  local total = weight
   for i = 1, #classes, 3 do
     if (classes[i + 1] / classes[i + 2]) * weight > left then break end
     left = left - classes[i + 1]
     weight = weight - classes[i + 2]
   end
-  return left / weight
-end
-
-local function totalWeight(bucket)
-  local weight = 0
-  for i = 3, #bucket.classes, 3 do weight = weight + bucket.classes[i] end
-  return weight
-end
-
-local function horizonOf(bucket)
-  local spaced = (bucket.members / CALLS_PER_SECOND) * MICRO
-  local fill = (bucket.burst / bucket.rateNum) * bucket.rateDen
-  return max(1, floor(min(max(HORIZON, spaced), fill / HORIZON_OF_FILL)))
-end
-
-local function earn(holder, share, batch)
-  if holder.credit ~= holder.credit then holder.credit = batch end
-  local elapsed = max(0, now - holder.creditAt)
-  holder.credit = min(max(MICRO, 2 * batch), holder.credit + (share * elapsed) / MICRO)
-  holder.creditAt = now
-end
-
-local function availableTo(bucket, call)
-  if bucket.reservedFor ~= '' and bucket.reservedUntil <= now then bucket.reservedFor = '' end
-  local kept = 0
-  if bucket.reservedFor ~= '' and bucket.reservedFor ~= call.holder then kept = bucket.reserved end
-  return max(0, bucket.level.tokens - kept)
-end
-
-local function reserve(bucket, call)
-  if bucket.reservedFor == call.holder then
-    bucket.reserved = call.head
-  elseif bucket.reservedFor == '' and call.head > bucket.burst - bucket.outstanding then
-    bucket.reservedFor = call.holder
-    bucket.reserved = call.head
-    bucket.reservedUntil = now + 2 * refillTime(bucket.burst, bucket)
-  end
-end
-
-local function slot(bucket, holder, call)
-  if holder.slotAt > now then return holder.slotAt end
-  local each = refillTime(max(call.head, 1), bucket)
-  bucket.slotAt = min(max(bucket.slotAt, now) + each, now + min(LONGEST, bucket.members * each))
-  holder.slotAt = bucket.slotAt
-  return holder.slotAt
-end
-
-local function allot(bucket, holder, call)
-  local rate = (bucket.rateNum / bucket.rateDen) * MICRO
-  local horizon = horizonOf(bucket)
-  local level = fairLevel(bucket, rate)
-  local share = level > 0 and level * holder.weight or (rate * holder.weight) / totalWeight(bucket)
-  local batch = (share * horizon) / MICRO
-  local few = level > 0 and batch < FEW_TOKENS
-  holder.memberUntil = max(
-    now + call.lease + leaseGrace(call.lease),
-    now + min(LONGEST, ceil((TURNS_REMEMBERED * MICRO * MICRO) / share))
-  )
-  earn(holder, share, batch)
-
-  local available = availableTo(bucket, call)
-  local ask = call.need + call.want
-  local need = available >= call.head and min(call.need, available) or 0
-  local granted
-  if level == 0 then
-    granted = max(need, min(ask, whole(available / (bucket.members + 1))))
-  elseif few then
-    granted = min(need, max(call.head, MICRO))
-  else
-    local surplus = whole((available - 2 * batch) / (bucket.members + 1))
-    local entitled = min(ask, available, max(whole(holder.credit), surplus))
-    granted = entitled >= call.head and max(0, entitled) or 0
-  end
-  if bucket.reservedFor ~= '' and bucket.reservedFor ~= call.holder then granted = min(granted, need) end
-  if level > 0 and not few and granted >= whole(available) and holder.credit > granted then
-    holder.credit = granted
-  end
-  holder.credit = holder.credit - granted
-
-  local unmet = granted < call.head
-  if unmet then
-    reserve(bucket, call)
-  elseif bucket.reservedFor == call.holder then
-    bucket.reservedFor = ''
-  end
-  local short = refillTime(call.head - bucket.level.tokens, bucket)
-  local next = 0
-  if level > 0 and not few then
-    if granted < ask then next = max(1, min(LONGEST, ceil(((batch - holder.credit) / share) * MICRO))) end
-    if granted > 0 then next = min(next, horizon) end
-  elseif unmet then
-    next = slot(bucket, holder, call) - now
-  end
-  if unmet then next = max(next, short) end
-  return {
-    granted = granted,
-    level = min(floor(level), MAX_SAFE_INTEGER),
-    horizon = horizon,
-    next = next,
-    retry = unmet and max(next, short) or 0,
-    giveBack = bucket.reservedFor ~= '' and bucket.reservedFor ~= call.holder,
-  }
-end
-
--- Up to this many holders a sweep looks at all of them at once, as the model does. Beyond it, each call looks at about
--- SWEEP_COUNT, so that none takes long: a lease that is ended late is only tokens that wait.
-local FEW_HOLDERS = 128
-local SWEEP_COUNT = 64
-
-local function newBucket(fence, partition)
-  return {
-    level = untouchedLevel(fence),
-    outstanding = 0,
-    lastEnd = 0,
-    sweepAt = MAX_SAFE_INTEGER,
-    expiresAt = 0,
-    members = 0,
-    slotAt = 0,
-    reservedFor = '',
-    reserved = 0,
-    reservedUntil = 0,
-    sweepCursor = false,
-    sweepNext = MAX_SAFE_INTEGER,
-    version = fence.version,
-    burst = fence.burst,
-    rateNum = fence.rateNum,
-    rateDen = fence.rateDen,
-    era = partition.era,
-    incarnation = now,
-    longestLease = 0,
-    paidUntil = 0,
-    classes = {},
-  }
-end
-
-local function newHolder(call)
-  return {
-    outstanding = call.unspent,
-    seq = 0,
-    lastGrant = 0,
-    leaseEnd = 0,
-    memberUntil = 0,
-    demand = 0,
-    weight = 1,
-    credit = 0 / 0,
-    creditAt = now,
-    slotAt = 0,
-  }
-end
-
-local function clampHolder(holder, latest)
-  holder.leaseEnd = min(holder.leaseEnd, latest)
-  holder.memberUntil = min(holder.memberUntil, latest)
-  holder.creditAt = min(holder.creditAt, now)
-  holder.slotAt = min(holder.slotAt, now)
-end
-
-local function latestEnd(bucket)
-  return now + bucket.longestLease + leaseGrace(bucket.longestLease)
-end
-
--- Of a rebase, what concerns the bucket; the sweep that follows at once clamps the holders.
-local function rebase(bucket)
-  local latest = latestEnd(bucket)
-  bucket.level.at = now
-  bucket.lastEnd = min(bucket.lastEnd, latest)
-  bucket.slotAt = min(bucket.slotAt, now)
-  bucket.paidUntil = min(bucket.paidUntil, now)
-  bucket.reservedUntil = min(bucket.reservedUntil, now)
-  bucket.sweepAt = now
-  bucket.sweepCursor = false
-end
-
--- Ends a holder's lease if it is over. Answers when to look again, or nothing where the record can go.
-local function endLease(bucket, holder)
-  local ended = holder.outstanding > 0 and holder.leaseEnd <= now
-  if ended then
-    bucket.outstanding = bucket.outstanding - holder.outstanding
-    holder.outstanding = 0
-    holder.lastGrant = 0
-  end
-  local recordEnd = max(holder.leaseEnd + MAX_AGE, holder.memberUntil)
-  if holder.outstanding == 0 and recordEnd <= now then
-    leaveMembers(bucket, holder)
-    return nil, true
-  end
-  return holder.outstanding > 0 and holder.leaseEnd or recordEnd, ended
-end
-
-local function sweep(bucket, bucketKey, call, rebased)
-  if now < bucket.sweepAt then return end
-  local fields, nextCursor
-  local few = bucket.members <= FEW_HOLDERS
-  if few then
-    fields = redis.call('HGETALL', bucketKey)
-    bucket.sweepCursor = false
-  else
-    local page = redis.call('HSCAN', bucketKey, bucket.sweepCursor or '0', 'COUNT', SWEEP_COUNT)
-    fields = page[2]
-    if page[1] ~= '0' then nextCursor = page[1] end
-  end
-  if not bucket.sweepCursor then bucket.sweepNext = MAX_SAFE_INTEGER end
-  local latest = latestEnd(bucket)
-  for i = 1, #fields, 2 do
-    local id = fields[i]
-    if id ~= 'b' and id ~= 't' and id ~= 'c' then
-      local own = id == call.holder
-      local holder = own and bucket.own or unpackHolder(fields[i + 1])
-      -- Where the holders are not all looked at by the call that rebased, one from before it betrays itself.
-      local clamp = rebased or (not few and holder.leaseEnd > latest + MAX_SKEW)
-      if clamp then clampHolder(holder, latest) end
-      local nextLook, changed = endLease(bucket, holder)
-      if nextLook then
-        bucket.sweepNext = min(bucket.sweepNext, nextLook)
-        -- The caller's own record is written in any case.
-        if (changed or clamp) and not own then
-          local list = bucket.changed
-          list[#list + 1] = id
-          list[#list + 1] = packHolder(holder)
-        end
-      elseif own then
-        bucket.own = nil
-      else
-        bucket.dropped[#bucket.dropped + 1] = id
-      end
-    end
-  end
-  if nextCursor then
-    bucket.sweepCursor = nextCursor
-  else
-    bucket.sweepAt = bucket.sweepNext
-    bucket.sweepCursor = false
-  end
-end
-
-local function advance(bucket, fence, partition, bucketKey, call)
-  local level = bucket.level
-  if bucket.era ~= partition.era then
-    level.tokens = min(level.tokens, 0)
-    level.remainder = 0
-    level.at = max(level.at, partition.bornAt)
-    bucket.era = partition.era
-  end
-  local rebased = level.at - now > MAX_SKEW
-  if rebased then rebase(bucket) end
-  refill(level, bucket, bucket.burst - bucket.outstanding)
-  sweep(bucket, bucketKey, call, rebased)
-  if bucket.version ~= fence.version or not sameTerms(bucket, fence) then
-    local from = { burst = bucket.burst, rateNum = bucket.rateNum, rateDen = bucket.rateDen }
-    bucket.version = fence.version
-    bucket.burst = fence.burst
-    bucket.rateNum = fence.rateNum
-    bucket.rateDen = fence.rateDen
-    inherit(level, from, fence, fence.inheritance, bucket.outstanding)
-  end
-end
-
--- Takes in what the holder says of itself, and answers its record, made where there is none.
-local function report(bucket, call)
-  local level, holder = bucket.level, bucket.own
-  if holder then
-    if call.disown > 0 and holder.seq >= call.disown then
-      local undone = min(holder.lastGrant, holder.outstanding)
-      bucket.outstanding = bucket.outstanding - undone
-      holder.outstanding = holder.outstanding - undone
-      level.tokens = level.tokens + undone
-      holder.credit = holder.credit + undone
-    end
-    local credited = min(call.returned, max(0, holder.outstanding - call.unspent))
-    level.tokens = level.tokens + credited
-    holder.credit = holder.credit + credited
-    bucket.outstanding = bucket.outstanding + (call.unspent - holder.outstanding)
-    holder.outstanding = call.unspent
-    leaveMembers(bucket, holder)
-  else
-    holder = newHolder(call)
-    bucket.outstanding = bucket.outstanding + call.unspent
-    bucket.own = holder
-    if call.witness > 0 and call.incarnation ~= bucket.incarnation and call.certainUntil > bucket.incarnation then
-      level.tokens = min(level.tokens, max(-bucket.burst, level.tokens - call.witness))
-    end
-  end
-  holder.seq = call.seq
-  holder.demand = call.demand
-  holder.weight = call.weight
-  joinMembers(bucket, holder)
-  return holder
-end
-
-local function chargeOutage(bucket, call)
-  if call.since <= 0 then return end
-  local from = max(call.since, bucket.paidUntil)
-  if now > from then
-    local spent = ceil(((now - from) / bucket.rateDen) * bucket.rateNum)
-    bucket.level.tokens = max(min(bucket.level.tokens, 0), bucket.level.tokens - spent)
-  end
-  bucket.paidUntil = max(bucket.paidUntil, now)
-end
-
-local function grant(bucket, holder, call, conflict)
-  local allotment = allot(bucket, holder, call)
-  local granted = allotment.granted
-  bucket.level.tokens = bucket.level.tokens - granted
-  bucket.outstanding = bucket.outstanding + granted
-  holder.outstanding = holder.outstanding + granted
-  holder.lastGrant = granted
-  holder.granted = granted
-  holder.level = allotment.level
-  holder.horizon = allotment.horizon
-  holder.next = allotment.next
-  holder.retry = allotment.retry
-  holder.giveBack = allotment.giveBack
-  holder.conflict = conflict
-  bucket.longestLease = max(bucket.longestLease, call.lease)
-end
-
-local function keep(bucket, holder, call)
-  bucket.lastEnd = max(bucket.lastEnd, holder.leaseEnd)
-  local recordEnd = max(holder.leaseEnd + MAX_AGE, holder.memberUntil)
-  local nextLook = holder.outstanding > 0 and holder.leaseEnd or recordEnd
-  bucket.sweepAt = min(bucket.sweepAt, nextLook)
-  if bucket.sweepCursor then bucket.sweepNext = min(bucket.sweepNext, nextLook) end
-  local needed = max(
-    now + refillTime(bucket.burst - bucket.level.tokens, bucket),
-    bucket.lastEnd + max(refillTime(bucket.outstanding, bucket), MAX_AGE),
-    call.since > 0 and bucket.paidUntil or 0
-  )
-  if needed > bucket.expiresAt then
-    bucket.expiresAt = needed + KEEP_LONGER
-    return true
-  end
-  return false
-end
-
-local function readCall(base)
-  -- Arithmetic turns the text into numbers, at half the cost of tonumber(); the caller has checked that they are.
-  return {
-    fence = ARGV[base + 1],
-    holder = ARGV[base + 2],
-    inheritance = ARGV[base + 3],
-    version = ARGV[base + 4] + 0,
-    burst = ARGV[base + 5] + 0,
-    rateNum = ARGV[base + 6] + 0,
-    rateDen = ARGV[base + 7] + 0,
-    seq = ARGV[base + 8] + 0,
-    disown = ARGV[base + 9] + 0,
-    unspent = ARGV[base + 10] + 0,
-    returned = ARGV[base + 11] + 0,
-    need = ARGV[base + 12] + 0,
-    head = ARGV[base + 13] + 0,
-    want = ARGV[base + 14] + 0,
-    demand = ARGV[base + 15] + 0,
-    weight = ARGV[base + 16] + 0,
-    lease = ARGV[base + 17] + 0,
-    sentAt = ARGV[base + 18] + 0,
-    since = ARGV[base + 19] + 0,
-    witness = ARGV[base + 20] + 0,
-    incarnation = ARGV[base + 21] + 0,
-    certainUntil = ARGV[base + 22] + 0,
-  }
+  return left / weight, total
 end
 
 -- Another server answers than the last time, so this data may be older than what was granted: a new era begins now.
-local function suspect(headerKey, partition)
-  partition.era = NEW_ERA
-  partition.bornAt = now
-  partition.server = SERVER
-  local write = { 'HSET', headerKey, 'h', packPartition(partition) }
+local function suspect(headerKey)
+  local write = { 'HSET', headerKey, 'h', pack(now, NEW_ERA, SERVER) }
   local fields = redis.call('HGETALL', headerKey)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'h' then
-      local fence = unpackFence(fields[i + 1])
-      fence.untouched.tokens = min(fence.untouched.tokens, 0)
-      fence.untouched.remainder = 0
-      fence.untouched.at = now
+      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens = unpackMessage(fields[i + 1])
       write[#write + 1] = fields[i]
-      write[#write + 1] = packFence(fence)
+      write[#write + 1] =
+        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now)
     end
   end
   redis.call(unpack(write))
-end
-
--- The partition, the call's fence brought up to the call, and whether terms of one version disagree.
-local function readHeader(headerKey, call)
-  local fenceField = 'f:' .. call.fence
-  local stored = redis.call('HMGET', headerKey, 'h', fenceField)
-  local partition, packedFence, newPartition = nil, stored[2], nil
-  if stored[1] then
-    partition = unpackPartition(stored[1])
-    if SERVER ~= '' and partition.server ~= SERVER then
-      if partition.server == '' then
-        partition.server = SERVER
-        newPartition = true
-      else
-        suspect(headerKey, partition)
-        packedFence = redis.call('HGET', headerKey, fenceField)
-      end
-    end
-  else
-    partition = { bornAt = now, era = NEW_ERA, server = SERVER }
-    newPartition = true
-  end
-
-  local fence, changed, conflict
-  if packedFence then
-    fence = unpackFence(packedFence)
-    changed, conflict = meetFence(fence, call)
-  else
-    fence, changed, conflict = newFence(call, partition.bornAt), true, false
-  end
-  if newPartition then
-    redis.call('HSET', headerKey, 'h', packPartition(partition), fenceField, packFence(fence))
-  elseif changed then
-    redis.call('HSET', headerKey, fenceField, packFence(fence))
-  end
-  return partition, fence, conflict
-end
-
--- Whether a call carries anything that does harm when it comes late (rule 7).
-local function believes(call)
-  return call.unspent > 0 or call.returned > 0 or call.disown > 0 or call.witness > 0 or call.since > 0
 end
 
 -- Clients round whole numbers close to 2^53 that come as numbers.
@@ -916,83 +262,483 @@ local function exactly(number)
   return string.format('%.0f', number)
 end
 
-local function refusal(status, call, partition, fence)
-  return {
-    status, call.seq, now, partition.era, fence.version, exactly(fence.burst), fence.rateNum, fence.rateDen,
-  }
-end
-
-local function grantReply(call, partition, fence, holder, bucket)
-  return {
-    0, call.seq, now, partition.era, fence.version, exactly(fence.burst), fence.rateNum, fence.rateDen,
-    exactly(holder.granted), exactly(holder.level), holder.horizon, holder.next, holder.retry,
-    (holder.giveBack and 1 or 0) + (holder.conflict and 2 or 0), bucket.incarnation, bucket.expiresAt,
-  }
-end
-
--- Writes what changed of a bucket, and its expiry where that moved.
-local function writeBucket(bucketKey, bucket, call, terms, classes, expiryMoved)
-  local write = { 'HSET', bucketKey, 'b', packMain(bucket), call.holder, packHolder(bucket.own) }
-  local newTerms, newClasses = packTerms(bucket), packClasses(bucket)
-  if newTerms ~= terms then
-    write[#write + 1] = 't'
-    write[#write + 1] = newTerms
-  end
-  if newClasses ~= classes then
-    write[#write + 1] = 'c'
-    write[#write + 1] = newClasses
-  end
-  for i = 1, #bucket.changed do write[#write + 1] = bucket.changed[i] end
-  redis.call(unpack(write))
-  if #bucket.dropped > 0 then redis.call('HDEL', bucketKey, unpack(bucket.dropped)) end
-  -- One more, for the milliseconds that both clocks are cut to.
-  if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((bucket.expiresAt - now) / 1000) + 1) end
-end
-
-local function execute(headerKey, bucketKey, call)
-  local partition, fence, conflict = readHeader(headerKey, call)
-  if believes(call) and (now - call.sentAt > MAX_AGE or call.sentAt - now > MAX_SKEW) then
-    return refusal(2, call, partition, fence)
-  end
-
-  local stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', call.holder)
-  local terms, classes = stored[2], stored[3]
-  local bucket
-  if stored[1] then
-    bucket = unpackBucket(stored[1], terms, classes)
-    if bucket.expiresAt <= now then
-      redis.call('UNLINK', bucketKey)
-      bucket, terms, classes = nil, false, false
-    elseif stored[4] then
-      bucket.own = unpackHolder(stored[4])
-      if call.seq < bucket.own.seq then return refusal(1, call, partition, fence) end
-      if call.seq == bucket.own.seq then return grantReply(call, partition, fence, bucket.own, bucket) end
-    end
-  end
-
-  if bucket then
-    bucket.changed, bucket.dropped = {}, {}
-    advance(bucket, fence, partition, bucketKey, call)
-  else
-    bucket = newBucket(fence, partition)
-    bucket.changed, bucket.dropped = {}, {}
-  end
-  local holder = report(bucket, call)
-  chargeOutage(bucket, call)
-  capAt(bucket.level, bucket.burst - bucket.outstanding)
-
-  local leaseEnd = now + call.lease + leaseGrace(call.lease)
-  if holder.outstanding > 0 then leaseEnd = max(holder.leaseEnd, leaseEnd) end
-  holder.leaseEnd = leaseEnd
-  grant(bucket, holder, call, conflict)
-  local expiryMoved = keep(bucket, holder, call)
-  writeBucket(bucketKey, bucket, call, terms, classes, expiryMoved)
-  return grantReply(call, partition, fence, holder, bucket)
-end
-
 local replies = {}
 for i = 1, #KEYS / 2 do
-  replies[i] = execute(KEYS[2 * i - 1], KEYS[2 * i], readCall(PREAMBLE + (i - 1) * STRIDE))
+  repeat
+    local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
+    local holderId = ARGV[3 * i + 2]
+    local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
+      want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil =
+      struct.unpack(NUMBERS, ARGV[3 * i + 3])
+
+    -- The partition and the fence, brought up to the call.
+    local stored = redis.call('HMGET', headerKey, 'h', fenceField)
+    local packedPartition, packedFence = stored[1], stored[2]
+    local bornAt, partitionEra, server
+    if packedPartition then
+      bornAt, partitionEra, server = unpackMessage(packedPartition)
+      if SERVER ~= '' and server ~= SERVER then
+        if server == '' then
+          packedPartition = false
+        else
+          suspect(headerKey)
+          bornAt, partitionEra = now, NEW_ERA
+          packedFence = redis.call('HGET', headerKey, fenceField)
+        end
+      end
+    else
+      bornAt, partitionEra = now, NEW_ERA
+    end
+    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt
+    local fenceChanged, conflict = false, false
+    if packedFence then
+      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt =
+        unpackMessage(packedFence)
+-- Part of the body of lease.lua: holds a call's terms against the fence, which is in the variables f….
+--
+-- Sets: f…; fenceChanged, whether the header must be written; conflict, whether terms of one version disagree.
+-- Keeps: a higher version takes over at once, a lower one changes nothing, under the same version the stricter rate and
+--   burst win, for as long as anybody stands for them.
+-- Twin of: meetFence() of src/ceiling/fence.ts, which has the reasons. Clock: \`now\`. Used by: lease.lua.
+local sameRate = callRateNum == fRateNum and callRateDen == fRateDen
+
+-- A clock that stepped back.
+if fAssertedAt > now then
+  fAssertedAt = now
+  fenceChanged = true
+end
+if fResetAt > now then
+  fResetAt = now
+  fenceChanged = true
+end
+if fAt - now > MAX_SKEW then
+  fAt = now
+  fenceChanged = true
+end
+
+if callVersion > fVersion then
+  fInheritance = callInheritance
+  if fInheritance == RESET then
+    if fResetAt > 0 and now - fResetAt < refillTime(callBurst, callRateNum, callRateDen) then
+      fInheritance = AS_IS
+    else
+      fResetAt = now
+    end
+  end
+  fVersion = callVersion
+  fAssertedAt = 0
+  fTokens, fRemainder, fAt =
+    changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance)
+  fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
+  fenceChanged = true
+elseif callVersion < fVersion or (callBurst == fBurst and sameRate) then
+  if callVersion == fVersion and fAssertedAt > 0 and now - fAssertedAt > ASSERT_EVERY then
+    fAssertedAt = now
+    fenceChanged = true
+  end
+else
+  conflict = true
+  local slower = callRateNum / callRateDen < fRateNum / fRateDen
+  local smaller = callBurst < fBurst
+  if slower or smaller then
+    fAssertedAt = now
+    fInheritance = AS_IS
+    local toBurst = smaller and callBurst or fBurst
+    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS)
+    fBurst = toBurst
+    if slower then fRateNum, fRateDen = callRateNum, callRateDen end
+    fenceChanged = true
+  elseif fAssertedAt == 0 or callBurst == fBurst or sameRate then
+    -- It stands for a part of the stricter terms, or nobody has yet.
+    if fAssertedAt == 0 or now - fAssertedAt > ASSERT_EVERY then
+      fAssertedAt = now
+      fenceChanged = true
+    end
+  elseif now - fAssertedAt > CONTEST then
+    fAssertedAt = 0
+    fInheritance = AS_IS
+    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS)
+    fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
+    fenceChanged = true
+    conflict = false
+  end
+end
+    else
+      fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
+      fInheritance, fResetAt, fAssertedAt = callInheritance, 0, 0
+      local start = NEW_STORE == 'full' and callBurst or 0
+      fTokens, fRemainder, fAt = refill(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst)
+      fenceChanged = true
+    end
+    if fenceChanged or not packedPartition then
+      local fence =
+        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt)
+      if packedPartition then
+        redis.call('HSET', headerKey, fenceField, fence)
+      else
+        redis.call('HSET', headerKey, 'h', pack(bornAt, partitionEra, SERVER), fenceField, fence)
+      end
+    end
+    local reply = { 0, seq, now, partitionEra, fVersion, exactly(fBurst), fRateNum, fRateDen }
+    replies[i] = reply
+
+    -- Older than it may be, and it carries something that does harm when it comes late (rule 7).
+    local believes = unspent > 0 or returned > 0 or disown > 0 or witness > 0 or since > 0
+    if believes and (now - sentAt > MAX_AGE or sentAt - now > MAX_SKEW) then
+      reply[1] = 2
+      break
+    end
+
+    -- The bucket and the caller's record.
+    local tokens, remainder, at, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
+      reservedUntil, sweepCursor, sweepNext
+    local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil, classes
+    local hOutstanding, hSeq, hLastGrant, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hCreditAt, hSlotAt
+    local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
+    local known, changed, dropped = false, nil, nil
+    local termsChanged, classesChanged, expiryMoved = false, false, false
+    stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId)
+    local main, terms, packedClasses = stored[1], stored[2], stored[3]
+    if main then
+      at, tokens, remainder, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
+        reservedUntil, sweepCursor, sweepNext = unpackMessage(main)
+      expiresAt = expiresAt + at
+      if expiresAt <= now then
+        redis.call('UNLINK', bucketKey)
+        main = false
+      end
+    end
+    if main then
+      lastEnd = lastEnd + at
+      sweepAt = sweepAt + at
+      -- "Never" (0) is packed as false.
+      slotAt = slotAt and slotAt + at or 0
+      reserved = reserved or 0
+      reservedUntil = reservedUntil and reservedUntil + at or 0
+      sweepNext = sweepNext and sweepNext + at or MAX_SAFE_INTEGER
+      version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil = unpackMessage(terms)
+      classes = { unpackMessage(packedClasses) }
+      if stored[4] then
+        local flags
+        hCreditAt, hOutstanding, hSeq, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hSlotAt, hGranted, hLevel,
+          hHorizon, hNext, hRetry, flags = unpackMessage(stored[4])
+        hLeaseEnd = hLeaseEnd + hCreditAt
+        hMemberUntil = hMemberUntil + hLeaseEnd
+        hSlotAt = hSlotAt and hSlotAt + hCreditAt or 0
+        hRetry = hRetry + hNext
+        hLastGrant = flags < 4 and hGranted or 0
+        hGiveBack = flags % 2 == 1
+        hConflict = flags % 4 >= 2
+        known = true
+      end
+    end
+    if known and seq < hSeq then
+      reply[1] = 1
+      break
+    end
+
+    if not known or seq > hSeq then
+-- Part of the body of lease.lua: the escrow ledger of one bucket. T tokens in it, O outstanding, T + O <= B.
+--
+-- Needs: the call, the fence (f…), the bucket and, where \`known\`, the caller's record (h…) in their variables; \`main\`
+--   where the bucket is there. Sets: what of them changes; termsChanged,
+--   classesChanged, expiryMoved.
+-- Keeps: rule 8 (refill first, with the old O, then lease ends), rule 7 (creating a holder ignores \`returned\`), rule 4
+--   (a lost grant is taken back when disowned, and only then), rule 11 (expiry).
+-- Twin of: execute() in src/ceiling/ledger.ts and what it calls, which has the reasons; only the sweep of ended leases
+--   differs, beyond FEW_HOLDERS. Clock: \`now\`. Writes nothing. Used by: lease.lua.
+if main then
+  if era ~= partitionEra then
+    tokens = min(tokens, 0)
+    remainder = 0
+    at = max(at, bornAt)
+    era = partitionEra
+    termsChanged = true
+  end
+  local rebased = at - now > MAX_SKEW
+  if rebased then
+    local latest = now + longestLease + leaseGrace(longestLease)
+    at = now
+    lastEnd = min(lastEnd, latest)
+    slotAt = min(slotAt, now)
+    paidUntil = min(paidUntil, now)
+    reservedUntil = min(reservedUntil, now)
+    sweepAt = now
+    sweepCursor = false
+    termsChanged = true
+  end
+  tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst - outstanding)
+  if now >= sweepAt then
+-- Part of the body of lease.lua: ends leases that are over (counted as spent, never credited) and drops records nothing
+-- can refer to any more.
+--
+-- Sets: outstanding, members, classes, sweepAt…; known and h… of the caller's own record; changed (field, value, …) and
+--   dropped (fields), for lease.lua to write.
+-- Twin of: sweep() and the second half of rebase() in src/ceiling/ledger.ts, for up to FEW_HOLDERS holders. Beyond it
+--   each call looks at about SWEEP_COUNT of them, so that none takes long: a lease that is ended late is only tokens
+--   that wait. Clock: \`now\`. Reads the bucket's hash. Used by: ledger.lua.
+local few = members <= FEW_HOLDERS
+local fields, nextCursor
+if few then
+  fields = redis.call('HGETALL', bucketKey)
+  sweepCursor = false
+else
+  local page = redis.call('HSCAN', bucketKey, sweepCursor or '0', 'COUNT', SWEEP_COUNT)
+  fields = page[2]
+  if page[1] ~= '0' then nextCursor = page[1] end
+end
+if not sweepCursor then sweepNext = MAX_SAFE_INTEGER end
+changed, dropped = {}, {}
+local latest = now + longestLease + leaseGrace(longestLease)
+
+for j = 1, #fields, 2 do
+  local id = fields[j]
+  if #id > 1 then
+    local creditAt, out, lastSeq, leaseEnd, memberUntil, demand, weight, credit, turnAt, granted, level, horizon, next,
+      retry, flags = unpackMessage(fields[j + 1])
+    leaseEnd = leaseEnd + creditAt
+    memberUntil = memberUntil + leaseEnd
+    turnAt = turnAt and turnAt + creditAt or 0
+    -- Where not all are looked at by the call that rebased, a record from before it betrays itself.
+    local clamp = rebased or (not few and leaseEnd > latest + MAX_SKEW)
+    if clamp then
+      leaseEnd = min(leaseEnd, latest)
+      memberUntil = min(memberUntil, latest)
+      creditAt = min(creditAt, now)
+      turnAt = min(turnAt, now)
+    end
+    local ended = out > 0 and leaseEnd <= now
+    if ended then
+      outstanding = outstanding - out
+      out = 0
+      if flags < 4 then flags = flags + 4 end
+    end
+    local recordEnd = max(leaseEnd + MAX_AGE, memberUntil)
+    if out == 0 and recordEnd <= now then
+      leaveMembers(classes, demand, weight)
+      members = members - 1
+      classesChanged = true
+      if id == holderId then
+        known = false
+      else
+        dropped[#dropped + 1] = id
+      end
+    else
+      sweepNext = min(sweepNext, out > 0 and leaseEnd or recordEnd)
+      if id == holderId then
+        hCreditAt, hOutstanding, hLeaseEnd, hMemberUntil, hSlotAt = creditAt, out, leaseEnd, memberUntil, turnAt
+        if ended then hLastGrant = 0 end
+      elseif clamp or ended then
+        changed[#changed + 1] = id
+        changed[#changed + 1] = pack(
+          creditAt, out, lastSeq, leaseEnd - creditAt, memberUntil - leaseEnd, demand, weight, credit,
+          turnAt ~= 0 and turnAt - creditAt, granted, level, horizon, next, retry, flags
+        )
+      end
+    end
+  end
+end
+
+sweepCursor = nextCursor or false
+if not nextCursor then sweepAt = sweepNext end
+  end
+  if version ~= fVersion or burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen then
+    tokens, remainder, at = inherit(tokens, at, now, burst, fBurst, fInheritance, outstanding)
+    version, burst, rateNum, rateDen = fVersion, fBurst, fRateNum, fRateDen
+    termsChanged = true
+  end
+else
+  tokens, remainder, at = refill(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst)
+  outstanding, lastEnd, sweepAt, expiresAt, members, slotAt = 0, 0, MAX_SAFE_INTEGER, 0, 0, 0
+  reservedFor, reserved, reservedUntil = '', 0, 0
+  sweepCursor, sweepNext = false, MAX_SAFE_INTEGER
+  version, burst, rateNum, rateDen = fVersion, fBurst, fRateNum, fRateDen
+  era, incarnation, longestLease, paidUntil = partitionEra, now, 0, 0
+  classes = {}
+  termsChanged = true
+end
+
+-- What the holder says of itself.
+if known then
+  if disown > 0 and hSeq >= disown then
+    local undone = min(hLastGrant, hOutstanding)
+    outstanding = outstanding - undone
+    hOutstanding = hOutstanding - undone
+    tokens = tokens + undone
+    hCredit = hCredit + undone
+  end
+  local credited = min(returned, max(0, hOutstanding - unspent))
+  tokens = tokens + credited
+  hCredit = hCredit + credited
+  outstanding = outstanding + (unspent - hOutstanding)
+  if callDemand ~= hDemand or callWeight ~= hWeight then
+    leaveMembers(classes, hDemand, hWeight)
+    joinMembers(classes, callDemand, callWeight)
+    classesChanged = true
+  end
+else
+  -- \`returned\` is ignored: where the record is gone the tokens have been counted as spent.
+  outstanding = outstanding + unspent
+  members = members + 1
+  hLeaseEnd, hCredit, hCreditAt, hSlotAt = 0, 0 / 0, now, 0
+  if witness > 0 and callIncarnation ~= incarnation and callCertainUntil > incarnation then
+    tokens = min(tokens, max(-burst, tokens - witness))
+  end
+  joinMembers(classes, callDemand, callWeight)
+  classesChanged = true
+end
+hOutstanding, hSeq, hDemand, hWeight = unspent, seq, callDemand, callWeight
+
+-- The first to come back from an outage in share mode pays for the whole fleet.
+if since > 0 then
+  local from = max(since, paidUntil)
+  if now > from then
+    tokens = max(min(tokens, 0), tokens - ceil(((now - from) / rateDen) * rateNum))
+  end
+  paidUntil = max(paidUntil, now)
+  termsChanged = true
+end
+tokens, remainder, at = capAt(tokens, remainder, at, now, burst - outstanding)
+
+local leaseEnd = now + lease + leaseGrace(lease)
+hLeaseEnd = hOutstanding > 0 and max(hLeaseEnd, leaseEnd) or leaseEnd
+do
+-- Part of the body of lease.lua. Who gets how much: chooses a grant between 0 and T, by the fair level. It can't break
+-- the ceiling.
+--
+-- Sets: hGranted and the other parts of the reply, the caller's credit, slot and membership, reserved….
+-- Twin of: src/ceiling/allotment.ts, statement for statement and with the same floating-point operations in the same
+--   order; to change one is to change the other. Clock: \`now\`. Used by: lease.lua.
+local rate = (rateNum / rateDen) * MICRO
+local horizon = max(1, floor(min(
+  max(250000, (members / 11000) * MICRO),
+  ((burst / rateNum) * rateDen) / 2.5
+)))
+local level, totalWeight = fairLevel(classes, rate)
+local share = level > 0 and level * hWeight or (rate * hWeight) / totalWeight
+local batch = (share * horizon) / MICRO
+local fewTokens = level > 0 and batch < 1500000
+hMemberUntil = max(now + lease + leaseGrace(lease), now + min(LONGEST, ceil((3 * MICRO * MICRO) / share)))
+
+-- Entitlement grows at the share, up to two batches and never less than a token.
+if hCredit ~= hCredit then hCredit = batch end
+hCredit = min(max(MICRO, 2 * batch), hCredit + (share * max(0, now - hCreditAt)) / MICRO)
+hCreditAt = now
+
+if reservedFor ~= '' and reservedUntil <= now then reservedFor = '' end
+local available = tokens
+if reservedFor ~= '' and reservedFor ~= holderId then available = tokens - reserved end
+available = max(0, available)
+local ask = need + want
+local needed = available >= head and min(need, available) or 0
+local granted
+if level == 0 then
+  granted = max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO))
+elseif fewTokens then
+  granted = min(needed, max(head, MICRO))
+else
+  local surplus = max(0, floor(((available - 2 * batch) / (members + 1)) / MICRO) * MICRO)
+  local entitled = min(ask, available, max(max(0, floor(hCredit / MICRO) * MICRO), surplus))
+  granted = entitled >= head and max(0, entitled) or 0
+end
+if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
+if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO and hCredit > granted then
+  hCredit = granted
+end
+hCredit = hCredit - granted
+
+local unmet = granted < head
+if unmet then
+  if reservedFor == holderId then
+    reserved = head
+  elseif reservedFor == '' and head > burst - outstanding then
+    reservedFor = holderId
+    reserved = head
+    reservedUntil = now + 2 * refillTime(burst, rateNum, rateDen)
+  end
+elseif reservedFor == holderId then
+  reservedFor = ''
+end
+
+local next = 0
+if level > 0 and not fewTokens then
+  if granted < ask then next = max(1, min(LONGEST, ceil(((batch - hCredit) / share) * MICRO))) end
+  if granted > 0 then next = min(next, horizon) end
+elseif unmet then
+  if hSlotAt <= now then
+    local each = refillTime(max(head, 1), rateNum, rateDen)
+    slotAt = min(max(slotAt, now) + each, now + min(LONGEST, members * each))
+    hSlotAt = slotAt
+  end
+  next = hSlotAt - now
+end
+local retry = 0
+if unmet then
+  next = max(next, refillTime(head - tokens, rateNum, rateDen))
+  retry = next
+end
+
+hGranted = granted
+hLevel = min(floor(level), MAX_SAFE_INTEGER)
+hHorizon = horizon
+hNext = next
+hRetry = retry
+hGiveBack = reservedFor ~= '' and reservedFor ~= holderId
+end
+tokens = tokens - hGranted
+outstanding = outstanding + hGranted
+hOutstanding = hOutstanding + hGranted
+hLastGrant = hGranted
+hConflict = conflict
+if lease > longestLease then
+  longestLease = lease
+  termsChanged = true
+end
+
+lastEnd = max(lastEnd, hLeaseEnd)
+local nextLook = hOutstanding > 0 and hLeaseEnd or max(hLeaseEnd + MAX_AGE, hMemberUntil)
+sweepAt = min(sweepAt, nextLook)
+if sweepCursor then sweepNext = min(sweepNext, nextLook) end
+local needed = max(
+  now + refillTime(burst - tokens, rateNum, rateDen),
+  lastEnd + max(refillTime(outstanding, rateNum, rateDen), MAX_AGE),
+  since > 0 and paidUntil or 0
+)
+if needed > expiresAt then
+  expiresAt = needed + KEEP_LONGER
+  expiryMoved = true
+end
+      -- Whatever changed is written, and its expiry where that moved.
+      local reserving = reservedFor ~= ''
+      main = pack(
+        at, tokens, remainder, outstanding, lastEnd - at, sweepAt - at, expiresAt - at, members,
+        slotAt ~= 0 and slotAt - at, reservedFor, reserving and reserved, reserving and reservedUntil - at, sweepCursor,
+        sweepCursor and sweepNext - at
+      )
+      local flags = (hGiveBack and 1 or 0) + (hConflict and 2 or 0) + (hLastGrant == 0 and 4 or 0)
+      local own = pack(
+        hCreditAt, hOutstanding, hSeq, hLeaseEnd - hCreditAt, hMemberUntil - hLeaseEnd, hDemand, hWeight, hCredit,
+        hSlotAt ~= 0 and hSlotAt - hCreditAt, hGranted, hLevel, hHorizon, hNext, hRetry - hNext, flags
+      )
+      if termsChanged or changed then
+        terms = pack(version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil)
+        redis.call(
+          'HSET', bucketKey, 'b', main, holderId, own, 'c', pack(unpack(classes)), 't', terms, unpack(changed or {})
+        )
+      elseif classesChanged then
+        redis.call('HSET', bucketKey, 'b', main, holderId, own, 'c', pack(unpack(classes)))
+      else
+        redis.call('HSET', bucketKey, 'b', main, holderId, own)
+      end
+      if dropped and #dropped > 0 then redis.call('HDEL', bucketKey, unpack(dropped)) end
+      -- One more, for the milliseconds that both clocks are cut to.
+      if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
+    end
+
+    reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
+    reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
+    reply[15], reply[16] = incarnation, expiresAt
+  until true
 end
 return replies
 `,

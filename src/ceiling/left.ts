@@ -1,0 +1,22 @@
+import type { Microseconds, MicroTokens } from '../units.js';
+import type { LeaseCall } from './ceiling-store.js';
+import { refill } from './exact.js';
+import type { Partition } from './ledger.js';
+
+/** Whose bucket is looked into. */
+export type Look = Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder'>;
+
+/**
+ * What the bucket of `look` has left at `now` for a holder that asks for it, on top of what it holds. Changes nothing.
+ * Where a call would change more than the level first (a new bucket, era or policy), nothing is promised.
+ */
+export function leftIn(partition: Partition, look: Look, now: Microseconds): MicroTokens {
+  const bucket = partition.buckets.get(`${look.policy}:${look.key}`);
+  const fence = partition.fences.get(look.fence);
+  if (!bucket || !fence || bucket.expiresAt <= now || bucket.era !== partition.era) return 0;
+  if (bucket.version !== look.version || fence.version !== look.version) return 0;
+  const level = { ...bucket.level };
+  refill(level, now, bucket, bucket.burst - bucket.outstanding);
+  const keptForOthers = bucket.reservedFor !== '' && bucket.reservedFor !== look.holder ? bucket.reserved : 0;
+  return Math.max(0, level.tokens - keptForOthers);
+}
