@@ -1,0 +1,109 @@
+// One process of a fleet: asks as fast as it is answered, and remembers when it was told yes. Arguments as JSON.
+import { createHistogram } from 'node:perf_hooks';
+import { Redis } from 'ioredis';
+import { serve } from '../harness/children.mjs';
+import { drawKeys, keyName } from '../harness/keys.mjs';
+import { PLAIN_BUCKET } from '../harness/plain-bucket.mjs';
+
+const { contender, url, keys: keyCount, rate, burst, outstanding, index } = JSON.parse(process.argv[2]);
+/** Decisions an asker makes in a row before it lets the process see to its sockets, where nothing else makes it wait. */
+const IN_A_ROW = 64;
+/** Every so-manieth decision is timed. */
+const TIMED = 16;
+
+const keys = Array.from({ length: keyCount }, (_, i) => keyName(i));
+const drawn = keyCount === 1 ? new Uint32Array(1) : drawKeys('zipf', keyCount, 1 << 18, index + 1);
+const { decide, stats, remote } = await open();
+await decide(keys[0]);
+
+serve(async ({ ms }) => {
+  const histogram = createHistogram();
+  // By the millisecond on the clock all processes of a machine share, which is as exact as the bound is looked at.
+  const admissions = new Map();
+  const callsBefore = stats();
+  const cpuBefore = process.cpuUsage();
+  const start = performance.now();
+  let decisions = 0;
+  let allowed = 0;
+  const asker = async (first) => {
+    for (let i = first; performance.now() - start < ms; ) {
+      for (let row = 0; row < IN_A_ROW; row++) {
+        i += outstanding;
+        const key = keys[drawn[i % drawn.length]];
+        const timed = decisions % TIMED === 0;
+        const asked = timed ? process.hrtime.bigint() : 0n;
+        const yes = await decide(key);
+        if (timed) histogram.record(process.hrtime.bigint() - asked || 1n);
+        decisions += 1;
+        if (!yes) continue;
+        allowed += 1;
+        if (rate === undefined) continue;
+        const at = Math.floor(performance.timeOrigin + performance.now());
+        admissions.set(at, (admissions.get(at) ?? 0) + 1);
+      }
+      if (!remote) await new Promise(setImmediate);
+    }
+  };
+  await Promise.all(Array.from({ length: outstanding }, (_, i) => asker(i)));
+  const seconds = (performance.now() - start) / 1_000;
+  const used = process.cpuUsage(cpuBefore);
+  return {
+    decisions,
+    allowed,
+    seconds,
+    cpuMicros: used.user + used.system,
+    storeCalls: stats() - callsBefore,
+    percentiles: Object.fromEntries([50, 99, 99.9].map((p) => [p, histogram.percentile(p)])),
+    admissions: [...admissions],
+  };
+});
+
+/** `decide(key)` answers a promise; `stats()` counts calls to the store; `remote`: every decision waits for it. */
+async function open() {
+  let calls = 0;
+  const stats = () => calls;
+  // Far above what can be asked, where throughput is measured.
+  const perSecond = rate ?? 50_000_000;
+  const most = burst ?? perSecond / 4;
+  if (contender === 'headgate') {
+    const { createLimiter } = await import('headgate');
+    const policies = [{ name: 'api', ceiling: { rate: perSecond, burst: most } }];
+    const limiter = await createLimiter({
+      policies,
+      redis: url,
+      newStore: 'full',
+      telemetry: false,
+      onTrouble: () => {},
+    });
+    const api = limiter.policy('api');
+    return {
+      decide: async (key) => (await api.acquire(key)).allowed,
+      stats: () => limiter.stats()[0].leaseCalls,
+      remote: false,
+    };
+  }
+  const client = new Redis(url);
+  await client.ping();
+  if (contender === 'evalsha') {
+    const sha = await client.script('LOAD', PLAIN_BUCKET);
+    const decide = async (key) => {
+      calls += 1;
+      const [yes] = await client.evalsha(sha, 1, `plain:${key}`, perSecond, most, 1);
+      return yes === 1;
+    };
+    return { decide, stats, remote: true };
+  }
+  const { RateLimiterRedis } = await import('rate-limiter-flexible');
+  const limiter = new RateLimiterRedis({ storeClient: client, points: perSecond, duration: 1, keyPrefix: 'rlf' });
+  const decide = async (key) => {
+    calls += 1;
+    try {
+      await limiter.consume(key, 1);
+      return true;
+    } catch (refusal) {
+      if (refusal instanceof Error) throw refusal;
+      return false;
+    }
+  };
+  return { decide, stats, remote: true };
+}
