@@ -21,7 +21,7 @@ function generousCeiling({ denies = false } = {}) {
     burst: call.burst,
     rateNum: call.rateNum,
     rateDen: call.rateDen,
-    granted: denies ? 0 : 4e15,
+    granted: !denies && call.need + call.want > 0 ? 4e15 : 0,
     level: 0,
     horizon: 0,
     next: denies ? HOUR_US : 0,
@@ -159,4 +159,16 @@ async function registerTelemetry() {
     exportIntervalMillis: 10_000,
   });
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+}
+
+/** A limiter whose keys all hold a live lease of the stub above, to be filled and emptied. */
+export async function leasedLimiter(keyCount) {
+  const limiter = await createLimiter({
+    policies: [{ name: 'api', local: { rate: 1_000, burst: 1_000 }, ceiling: AMPLE }],
+    ceiling: generousCeiling(),
+    telemetry: false,
+    maxKeys: Math.max(100_000, keyCount * 2),
+  });
+  const api = limiter.policy('api');
+  return { limiter, decide: (key) => api.tryAcquire(key) };
 }

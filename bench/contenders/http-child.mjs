@@ -1,0 +1,90 @@
+// A node:http server behind one limiter, or none, in a process of its own. Arguments as JSON: contender, redis URL.
+import { createServer } from 'node:http';
+import { Redis } from 'ioredis';
+import { serve } from '../harness/children.mjs';
+import { drawKeys, keyName } from '../harness/keys.mjs';
+
+const { contender, url, keys: keyCount } = JSON.parse(process.argv[2]);
+/** Far above what is asked: what is measured is a limiter that lets requests through. */
+const AMPLE = 1_000_000;
+
+let requests = 0;
+const answer = (response) => {
+  requests += 1;
+  response.writeHead(200, { 'content-type': 'text/plain' });
+  response.end('hello');
+};
+const refuse = (response) => {
+  requests += 1;
+  response.writeHead(429);
+  response.end();
+};
+
+const server = createServer(await handler());
+server.listen(0, '127.0.0.1');
+let cpu;
+serve(async ({ ask }) => {
+  if (ask === 'port') return { port: server.address().port };
+  if (ask === 'start') {
+    requests = 0;
+    cpu = process.cpuUsage();
+    return {};
+  }
+  const used = process.cpuUsage(cpu);
+  return { requests, cpuMicros: used.user + used.system };
+});
+
+async function handler() {
+  // Drawn here, so that the load generator need not: a Zipf of tenants, each time a string of its own.
+  const drawn = drawKeys('zipf', keyCount, 1 << 16);
+  let next = 0;
+  const keyOf = () => {
+    next = (next + 1) % drawn.length;
+    return keyName(drawn[next]);
+  };
+  switch (contender) {
+    case 'bare':
+      return (_, response) => {
+        keyOf();
+        answer(response);
+      };
+    case 'headgate':
+    case 'headgate-sync': {
+      const { createLimiter } = await import('headgate');
+      const terms = { rate: AMPLE, burst: AMPLE };
+      const limiter = await createLimiter({
+        policies: [{ name: 'api', local: terms, ceiling: terms }],
+        redis: url,
+        newStore: 'full',
+        telemetry: false,
+      });
+      const api = limiter.policy('api');
+      if (contender === 'headgate-sync') {
+        return (_, response) => (api.tryAcquire(keyOf()) ? answer(response) : refuse(response));
+      }
+      return async (_, response) => ((await api.acquire(keyOf())).allowed ? answer(response) : refuse(response));
+    }
+    case 'rlf-memory':
+    case 'rlf-redis': {
+      const { RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
+      const terms = { points: AMPLE, duration: 1 };
+      const limiter =
+        contender === 'rlf-redis'
+          ? new RateLimiterRedis({ ...terms, storeClient: new Redis(url) })
+          : new RateLimiterMemory(terms);
+      return (_, response) => {
+        limiter.consume(keyOf()).then(
+          () => answer(response),
+          () => refuse(response),
+        );
+      };
+    }
+    case 'express-rate-limit': {
+      const { rateLimit } = await import('express-rate-limit');
+      const limit = rateLimit({ windowMs: 1_000, limit: AMPLE, keyGenerator: keyOf, validate: false });
+      return (request, response) => limit(request, response, () => answer(response));
+    }
+    default:
+      throw new Error(`No such contender: ${contender}`);
+  }
+}
