@@ -43,7 +43,9 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
     now + call.lease + leaseGrace(call.lease),
     now + Math.min(LONGEST_US, Math.ceil((TURNS_REMEMBERED * MICRO * MICRO) / share)),
   );
-  earn(holder, share, batch, now);
+  earn(holder, share, batch, call.head, now);
+  // With nobody to share with there is nothing to be fair about: what is there is had, and waited for no longer than needed.
+  const alone = bucket.members === 1;
 
   const available = availableTo(bucket, holder, call, now);
   const ask = call.need + call.want;
@@ -56,13 +58,14 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
     granted = Math.min(need, Math.max(call.head, MICRO));
   } else {
     const surplus = whole((available - 2 * batch) / (bucket.members + 1));
-    const entitled = Math.min(ask, available, Math.max(whole(holder.credit), surplus));
+    const entitled = Math.min(ask, available, Math.max(whole(holder.credit), surplus, alone ? need : 0));
     granted = entitled >= call.head ? Math.max(0, entitled) : 0;
   }
   if (bucket.reservedFor !== '' && bucket.reservedFor !== call.holder) granted = Math.min(granted, need);
   // Entitlement that T could not back is forfeited: else everybody stays at its cap over an empty bucket.
   if (level > 0 && !few && granted >= whole(available) && holder.credit > granted) holder.credit = granted;
   holder.credit -= granted;
+  if (alone && holder.credit < 0) holder.credit = 0;
 
   const unmet = granted < call.head;
   if (unmet) reserve(bucket, call, now);
@@ -70,9 +73,10 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
   const short = refillTime(call.head - bucket.level.tokens, bucket);
   let next: Microseconds = 0;
   if (level > 0 && !few) {
-    if (granted < ask) next = Math.max(1, Math.min(LONGEST_US, Math.ceil(((batch - holder.credit) / share) * MICRO)));
+    const worth = unmet && !alone ? Math.max(batch, call.head) : batch;
+    if (granted < ask) next = Math.max(1, Math.min(LONGEST_US, Math.ceil(((worth - holder.credit) / share) * MICRO)));
     if (granted > 0) next = Math.min(next, horizon);
-  } else if (unmet) {
+  } else if (unmet && !alone) {
     next = slot(bucket, holder, call, now) - now;
   }
   if (unmet) next = Math.max(next, short);
@@ -81,7 +85,7 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
     level: Math.min(Math.floor(level), Number.MAX_SAFE_INTEGER),
     horizon,
     next,
-    retry: unmet ? Math.max(next, short) : 0,
+    retry: unmet ? (alone ? short : next) : 0,
     giveBack: bucket.reservedFor !== '' && bucket.reservedFor !== call.holder,
   };
 }
@@ -166,11 +170,11 @@ function horizonOf(bucket: Bucket): Microseconds {
   return Math.max(1, Math.floor(Math.min(Math.max(HORIZON_US, spaced), fill / HORIZON_OF_FILL)));
 }
 
-/** Lets entitlement grow at the holder's share, up to two batches and never less than a token. */
-function earn(holder: Holder, share: number, batch: MicroTokens, now: Microseconds): void {
+/** Lets entitlement grow at the holder's share, up to two batches, and never less than a token or what it waits for. */
+function earn(holder: Holder, share: number, batch: MicroTokens, head: MicroTokens, now: Microseconds): void {
   if (Number.isNaN(holder.credit)) holder.credit = batch;
   const elapsed = Math.max(0, now - holder.creditAt);
-  holder.credit = Math.min(Math.max(MICRO, 2 * batch), holder.credit + (share * elapsed) / MICRO);
+  holder.credit = Math.min(Math.max(MICRO, 2 * batch, head), holder.credit + (share * elapsed) / MICRO);
   holder.creditAt = now;
 }
 

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '13bbb0fea494ff755b8359abd99c87abbfd1a605',
+  sha1: 'bbbbedbcfe24e786a22b07b5dab573a5c1dcb705',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -620,10 +620,12 @@ local batch = (share * horizon) / MICRO
 local fewTokens = level > 0 and batch < 1500000
 hMemberUntil = max(now + lease + leaseGrace(lease), now + min(LONGEST, ceil((3 * MICRO * MICRO) / share)))
 
--- Entitlement grows at the share, up to two batches and never less than a token.
+-- Entitlement grows at the share, up to two batches, and never less than a token or what is waited for.
 if hCredit ~= hCredit then hCredit = batch end
-hCredit = min(max(MICRO, 2 * batch), hCredit + (share * max(0, now - hCreditAt)) / MICRO)
+hCredit = min(max(MICRO, 2 * batch, head), hCredit + (share * max(0, now - hCreditAt)) / MICRO)
 hCreditAt = now
+-- With nobody to share with there is nothing to be fair about.
+local alone = members == 1
 
 if reservedFor ~= '' and reservedUntil <= now then reservedFor = '' end
 local available = tokens
@@ -638,7 +640,7 @@ elseif fewTokens then
   granted = min(needed, max(head, MICRO))
 else
   local surplus = max(0, floor(((available - 2 * batch) / (members + 1)) / MICRO) * MICRO)
-  local entitled = min(ask, available, max(max(0, floor(hCredit / MICRO) * MICRO), surplus))
+  local entitled = min(ask, available, max(max(0, floor(hCredit / MICRO) * MICRO), surplus, alone and needed or 0))
   granted = entitled >= head and max(0, entitled) or 0
 end
 if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
@@ -646,6 +648,7 @@ if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO a
   hCredit = granted
 end
 hCredit = hCredit - granted
+if alone and hCredit < 0 then hCredit = 0 end
 
 local unmet = granted < head
 if unmet then
@@ -662,9 +665,11 @@ end
 
 local next = 0
 if level > 0 and not fewTokens then
-  if granted < ask then next = max(1, min(LONGEST, ceil(((batch - hCredit) / share) * MICRO))) end
+  local worth = batch
+  if unmet and not alone then worth = max(batch, head) end
+  if granted < ask then next = max(1, min(LONGEST, ceil(((worth - hCredit) / share) * MICRO))) end
   if granted > 0 then next = min(next, horizon) end
-elseif unmet then
+elseif unmet and not alone then
   if hSlotAt <= now then
     local each = refillTime(max(head, 1), rateNum, rateDen)
     slotAt = min(max(slotAt, now) + each, now + min(LONGEST, members * each))
@@ -674,8 +679,9 @@ elseif unmet then
 end
 local retry = 0
 if unmet then
-  next = max(next, refillTime(head - tokens, rateNum, rateDen))
-  retry = next
+  local short = refillTime(head - tokens, rateNum, rateDen)
+  next = max(next, short)
+  retry = alone and short or next
 end
 
 hGranted = granted
