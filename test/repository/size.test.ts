@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { root } from './source-tree.js';
+
+const KB = 1_000;
+/** What an application pays that imports `createLimiter` and nothing else: minified, gzipped, peers left out. */
+const MOST_CORE_BYTES = 25 * KB;
+/** With the adaptors for Redis, NATS and OpenTelemetry, each in a chunk of its own that is loaded where asked for. */
+const MOST_BYTES = 60 * KB;
+
+/** What must not be loaded by those who don't ask for it. */
+const ADAPTORS = /\/(redis-[a-z-]+|scripts\.generated|nats-[a-z-]+|open-telemetry(-api)?|cluster\/.+)\.[jt]s$/;
+
+interface Chunk {
+  readonly fileName: string;
+  readonly bytes: number;
+  readonly modules: readonly string[];
+  /** Loaded together with the entry. */
+  readonly eager: boolean;
+}
+
+describe('the published code', () => {
+  let chunks: readonly Chunk[];
+
+  beforeAll(async () => {
+    chunks = await bundle("export { createLimiter } from './index.js';");
+  }, 60_000);
+
+  it(`is at most ${MOST_CORE_BYTES / KB} kB minified and gzipped where only createLimiter is imported`, () => {
+    const eager = chunks.filter((chunk) => chunk.eager);
+
+    expect(eager.length).toBeGreaterThan(0);
+    expect(sum(eager)).toBeLessThanOrEqual(MOST_CORE_BYTES);
+  });
+
+  it(`is at most ${MOST_BYTES / KB} kB with all adaptors of createLimiter`, () => {
+    expect(sum(chunks)).toBeLessThanOrEqual(MOST_BYTES);
+  });
+
+  it('loads adaptors only where they are asked for', () => {
+    const eager = chunks.filter((chunk) => chunk.eager).flatMap(({ modules }) => modules);
+    const lazy = chunks.filter((chunk) => !chunk.eager).flatMap(({ modules }) => modules);
+
+    expect(eager.filter((module) => ADAPTORS.test(module))).toEqual([]);
+    expect(lazy.filter((module) => ADAPTORS.test(module)).length).toBeGreaterThan(2);
+  });
+
+  it('leaves out what is not imported', async () => {
+    const [only] = await bundle("export { VERSION } from './index.js';");
+
+    expect(only?.bytes).toBeLessThan(0.2 * KB);
+  });
+});
+
+/** Bundles `entry`, a module as it would stand in src/, with all peers left out. */
+async function bundle(entry: string): Promise<readonly Chunk[]> {
+  const virtual = join(root, 'src', 'size-entry.ts');
+  const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const peers = Object.keys(peerDependencies);
+  const results = await build({
+    configFile: false,
+    root,
+    logLevel: 'silent',
+    plugins: [
+      {
+        name: 'size-entry',
+        enforce: 'pre',
+        resolveId: (id) => (id === virtual ? id : null),
+        load: (id) => (id === virtual ? entry : null),
+      },
+    ],
+    build: {
+      write: false,
+      target: 'es2023',
+      minify: true,
+      lib: { entry: virtual, formats: ['es'], fileName: 'core' },
+      rollupOptions: { external: (id: string) => id.startsWith('node:') || peers.some((peer) => id.startsWith(peer)) },
+    },
+  });
+  const [result] = Array.isArray(results) ? results : [results];
+  if (!result || !('output' in result)) throw new Error('Expected vite to answer what it built.');
+  const made = result.output.filter((file) => file.type === 'chunk');
+  const eager = new Set(made.filter(({ isEntry }) => isEntry).map(({ fileName }) => fileName));
+  for (const name of eager)
+    for (const next of made.find(({ fileName }) => fileName === name)?.imports ?? []) eager.add(next);
+  return made.map(({ fileName, code, moduleIds }) => ({
+    fileName,
+    bytes: gzipSync(code, { level: 9 }).length,
+    modules: moduleIds.map((id) => id.replaceAll('\\', '/')),
+    eager: eager.has(fileName),
+  }));
+}
+
+function sum(chunks: readonly Chunk[]): number {
+  return chunks.reduce((total, { bytes }) => total + bytes, 0);
+}
