@@ -40,7 +40,7 @@ class Renewals {
   }
 
   call(key) {
-    const held = this.#held.get(key) ?? { balance: 0, incarnation: 0, certainUntil: 0 };
+    const held = this.#held.get(key) ?? { balance: 0, incarnation: 0, certainUntil: 0, disown: 0 };
     this.#seq += 1;
     const unspent = Math.floor(held.balance / 10);
     return {
@@ -54,7 +54,7 @@ class Renewals {
       inheritance: 'as-is',
       holder: this.#holder,
       seq: this.#seq,
-      disown: 0,
+      disown: held.disown,
       unspent,
       returned: 0,
       need: 0,
@@ -72,9 +72,13 @@ class Renewals {
   }
 
   take(call, reply) {
-    if (reply.status !== 'granted') throw new Error(`A lease call was ${reply.status}.`);
+    if (reply.status !== 'granted') {
+      // On a machine that is busy with something else a call may be older than the store believes: as the keeper does.
+      this.#held.set(call.key, { balance: 0, incarnation: 0, certainUntil: 0, disown: call.seq });
+      return;
+    }
     const { granted, incarnation, certainUntil } = reply;
-    this.#held.set(call.key, { balance: call.unspent + granted, incarnation, certainUntil });
+    this.#held.set(call.key, { balance: call.unspent + granted, incarnation, certainUntil, disown: 0 });
   }
 }
 
