@@ -1,5 +1,6 @@
 import { CeilingError, InvalidOptionError, show } from '../errors.js';
 import { type Random, randomId } from '../time.js';
+import type { Milliseconds } from '../units.js';
 import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply } from './ceiling-store.js';
 import { CLIENT_SHAPE, isRedisClient, type RedisClient, type ScriptArgument } from './redis-client.js';
 import { connectRedis } from './redis-connection.js';
@@ -41,6 +42,8 @@ export async function redisCeiling(
 
 /** Calls in one script: a call costs about 20 µs, and nobody else is served meanwhile. */
 const MOST_CALLS = 64;
+/** A primary may be made a replica and a primary again without closing its connections. */
+const IDENTIFY_EVERY_MS: Milliseconds = 10_000;
 const PREFIX = /^[A-Za-z0-9_-]{1,32}$/;
 
 /** One batch of calls, all about the node that answers them. */
@@ -69,6 +72,7 @@ export class RedisCeiling implements CeilingStore {
   };
   /** Headers that have met the server at the other end of this connection; another set for each. */
   #identified = new Set<string>();
+  #identifiedSince: Milliseconds = 0;
   #mayIdentify = true;
   #checked = false;
   #closed = false;
@@ -151,8 +155,8 @@ export class RedisCeiling implements CeilingStore {
   }
 
   async #send(batch: Batch): Promise<LeaseReply[]> {
-    const identified = this.#identified;
     const identify = this.#mustIdentify(batch);
+    const identified = this.#identified;
     const preamble = [randomId(this.#random), identify ? '1' : '0', this.#newStore];
     const answer = await this.#run(() =>
       runScript(this.#client, leaseScript, batch.keys, [...preamble, ...batch.args]),
@@ -167,6 +171,11 @@ export class RedisCeiling implements CeilingStore {
    */
   #mustIdentify(batch: Batch): boolean {
     if (!this.#mayIdentify || !this.#sendsOnce) return this.#mayIdentify;
+    const now = performance.now();
+    if (now - this.#identifiedSince > IDENTIFY_EVERY_MS) {
+      this.#identified = new Set();
+      this.#identifiedSince = now;
+    }
     return batch.headers.some((header) => !this.#identified.has(header));
   }
 
