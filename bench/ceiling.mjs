@@ -18,7 +18,7 @@ export async function run({ quick, progress }) {
   const redis = await startRedis();
   const store = await redisCeiling(redis.url, { newStore: 'full' });
   try {
-    const cpu = await serverCpu(redis, store, { rounds: quick ? 3 : 11, calls: quick ? 2_048 : 8_192, progress });
+    const cpu = await serverCpu(redis, store, { rounds: quick ? 3 : 11, calls: quick ? 2_048 : 4_096, progress });
     const throughput = await callsPerSecond(redis, store, { ms: quick ? 500 : 2_000, rounds: quick ? 1 : 3, progress });
     progress('bytes');
     const bytes = await bytesPerBucket(redis, store);

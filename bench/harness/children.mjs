@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { atEnd } from './at-end.mjs';
 
 /**
  * A process of its own for one contender. It does nothing but answer `ask`; between two questions it can be frozen, so
@@ -8,6 +9,7 @@ import { once } from 'node:events';
 export class Child {
   #process;
   #frozen = false;
+  #callOff;
 
   /** @param nodeArguments for node itself, e.g. `['--expose-gc']` */
   constructor(file, args, nodeArguments = []) {
@@ -16,6 +18,8 @@ export class Child {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       serialization: 'advanced',
     });
+    // A frozen one would not even notice that its parent has gone.
+    this.#callOff = atEnd(() => this.#process.kill('SIGKILL'));
   }
 
   get pid() {
@@ -51,6 +55,7 @@ export class Child {
   }
 
   async end() {
+    this.#callOff();
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const gone = once(this.#process, 'exit');
     this.#process.kill('SIGKILL');

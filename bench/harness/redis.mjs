@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { atEnd } from './at-end.mjs';
 
 /** A redis-server of the benchmark's own, in memory only, on a free port of 127.0.0.1; gone after `stop()`. */
 export async function startRedis() {
@@ -29,8 +31,10 @@ export async function startRedis() {
     throw new Error(`${binary} can't be started (npm run servers installs it): ${error.message}`);
   });
   failed.catch(() => {});
-  const kill = () => server.kill('SIGKILL');
-  process.once('exit', kill);
+  const callOff = atEnd(() => {
+    server.kill('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  });
   await Promise.race([untilAnswers(port), failed]);
   const client = new Redis(port, '127.0.0.1');
   return {
@@ -54,13 +58,13 @@ export async function startRedis() {
     },
     async stop() {
       client.disconnect();
-      process.removeListener('exit', kill);
       if (server.exitCode === null && server.signalCode === null) {
         const gone = once(server, 'exit');
         server.kill('SIGKILL');
         await gone;
       }
       await rm(directory, { recursive: true, force: true });
+      callOff();
     },
   };
 }
