@@ -27,10 +27,11 @@ local available = tokens
 if reservedFor ~= '' and reservedFor ~= holderId then available = tokens - reserved end
 available = max(0, available)
 local ask = need + want
-local needed = available >= head and min(need, available) or 0
+local enough = available >= head
+local needed = enough and min(need, available) or 0
 local granted
 if level == 0 then
-  granted = max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO))
+  granted = enough and max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO)) or 0
 elseif fewTokens then
   granted = min(needed, max(head, MICRO))
 else

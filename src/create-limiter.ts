@@ -8,6 +8,7 @@ import { parsePolicies } from './policy/parse-policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
 import { staticPolicySource } from './policy/static-source.js';
+import { guardedObserver } from './telemetry/guarded-observer.js';
 import { type Observer, silentObserver } from './telemetry/observer.js';
 import { randomId, systemTime } from './time.js';
 import { VERSION } from './version.js';
@@ -25,9 +26,12 @@ export async function createLimiter(options: LimiterOptions<RedisClient, NatsCon
   const policies = parsePolicies(options.policies ?? []);
   const time = options.time ?? systemTime;
   const random = options.random ?? Math.random;
-  const observer = withTrouble(options.observer ?? (await openTelemetry(options)), options.onTrouble ?? warnOnce());
+  const observer = withTrouble(await observerOf(options), options.onTrouble ?? warnOnce());
   const store = await ceilingStore(options, observer);
-  const source = await policySource(options);
+  const source = await policySource(options).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
   const registry = new PolicyRegistry({ policies, time, observer });
   const limiter = new Limiter({
     instanceId: options.instanceId ?? randomId(),
@@ -84,7 +88,8 @@ async function policySource(options: LimiterOptions<RedisClient, NatsConnection>
   return natsPolicySource({ nats: options.nats });
 }
 
-async function openTelemetry(options: LimiterOptions): Promise<Observer> {
+async function observerOf(options: LimiterOptions): Promise<Observer> {
+  if (options.observer) return guardedObserver(options.observer);
   if (options.telemetry === false) return silentObserver;
   const { loadOpenTelemetry, openTelemetryObserver } = await import('./telemetry/open-telemetry.js');
   const api = await loadOpenTelemetry();
@@ -93,14 +98,16 @@ async function openTelemetry(options: LimiterOptions): Promise<Observer> {
     : silentObserver;
 }
 
-/** An observer whose troubles are also told to people. */
+/** An observer, guarded already, whose troubles are also told to people. */
 function withTrouble(observer: Observer, onTrouble: (error: Error) => void): Observer {
-  return Object.assign(Object.create(observer) as Observer, {
-    trouble(error: Error) {
+  const people = guardedObserver({ ...silentObserver, trouble: onTrouble });
+  return {
+    ...observer,
+    trouble(error) {
       observer.trouble(error);
-      onTrouble(error);
+      people.trouble(error);
     },
-  });
+  };
 }
 
 /** Shows each message once as a warning of the process, where there is one. */

@@ -11,6 +11,8 @@ export interface Time {
   wallNow(): EpochMilliseconds;
   /** Runs `task` once, after `delayMs` (0: after the current turn). The timer must not keep the process alive. */
   after(delayMs: Milliseconds, task: () => void): Timer;
+  /** Keeps the process alive until the answer is called: used while callers of `acquire` wait. Default: nothing does. */
+  keepAlive?(): () => void;
 }
 
 /** A pending task of {@link Time.after}. */
@@ -33,6 +35,10 @@ export const systemTime: Time = {
     const timeout = setTimeout(task, Math.min(Math.ceil(delayMs), LONGEST_TIMEOUT_MS));
     timeout.unref();
     return { cancel: () => clearTimeout(timeout) };
+  },
+  keepAlive() {
+    const interval = setInterval(() => {}, LONGEST_TIMEOUT_MS);
+    return () => clearInterval(interval);
   },
 };
 

@@ -50,10 +50,11 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
   const available = availableTo(bucket, holder, call, now);
   const ask = call.need + call.want;
   // A need that can't be met at all is not met in part: the rest would lie in a wallet while it waits.
-  const need = available >= call.head ? Math.min(call.need, available) : 0;
+  const enough = available >= call.head;
+  const need = enough ? Math.min(call.need, available) : 0;
   let granted: MicroTokens;
   if (level === 0) {
-    granted = Math.max(need, Math.min(ask, whole(available / (bucket.members + 1))));
+    granted = enough ? Math.max(need, Math.min(ask, whole(available / (bucket.members + 1)))) : 0;
   } else if (few) {
     granted = Math.min(need, Math.max(call.head, MICRO));
   } else {

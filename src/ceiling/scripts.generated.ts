@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: 'bbbbedbcfe24e786a22b07b5dab573a5c1dcb705',
+  sha1: '088c9d85e04385b3f0b25ad930f95f3f418a3fc5',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -632,10 +632,11 @@ local available = tokens
 if reservedFor ~= '' and reservedFor ~= holderId then available = tokens - reserved end
 available = max(0, available)
 local ask = need + want
-local needed = available >= head and min(need, available) or 0
+local enough = available >= head
+local needed = enough and min(need, available) or 0
 local granted
 if level == 0 then
-  granted = max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO))
+  granted = enough and max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO)) or 0
 elseif fewTokens then
   granted = min(needed, max(head, MICRO))
 else

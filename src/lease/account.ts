@@ -1,4 +1,4 @@
-import type { Policy, Terms } from '../policy/policy.js';
+import { type Policy, type Terms, termsFor } from '../policy/policy.js';
 import type { PolicyCounters } from '../telemetry/observer.js';
 import type { Microseconds, MicroTokens, Milliseconds } from '../units.js';
 import { Demand, type Share } from './sizing.js';
@@ -18,8 +18,15 @@ export interface Flight {
   readonly sentAt: Milliseconds;
   readonly leaseMs: Milliseconds;
   readonly returned: MicroTokens;
+  /** What the first of those who need tokens lacked. */
+  readonly head: MicroTokens;
   /** Told once, when the call is answered, given up or void. */
   settle: () => void;
+}
+
+/** Under which name the store keeps a bucket: where a policy shadows, apart from where it is enforced. */
+export function ledgerName(policy: Policy, terms: Terms): string {
+  return terms.mode === 'shadow' ? `${policy.name}~shadow` : policy.name;
 }
 
 /**
@@ -36,7 +43,11 @@ export class Account implements Wallet, Sleeper, Share {
   readonly key: string;
   readonly owner: LeasedPolicy;
   readonly clock: StoreClock;
+  /** The policy it draws under. Calls take version and terms from here, so that they are always of one document. */
+  policy: Policy;
   terms: Terms;
+  /** Where its bucket is kept. For good: a wallet must never be reported to another bucket. */
+  readonly ledger: string;
 
   balance: MicroTokens = 0;
   endsAt: Milliseconds = Number.NEGATIVE_INFINITY;
@@ -58,11 +69,15 @@ export class Account implements Wallet, Sleeper, Share {
   blockedUntil: Milliseconds = 0;
   /** When the unmet need could be met at the earliest, as the last reply said. */
   retryAt: Milliseconds = 0;
+  /** The need that was not met and that those two speak of; less than it may be there. 0: they hold for any need. */
+  unmet: MicroTokens = 0;
   flight: Flight | undefined;
   /** Whether it is in the list of this tick. */
   queued = false;
   /** A call is wanted though nobody needs tokens: to report, to return, to register. */
   forced = false;
+  /** Its key has no more use for it: what it holds goes back, and nothing is asked for. */
+  released = false;
   /** A reply asked to return what can be spared. */
   giveBack = false;
   /** Lowest seq given up since the last reply taken; 0: none. */
@@ -84,13 +99,51 @@ export class Account implements Wallet, Sleeper, Share {
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
   wakeSlot = 0;
 
-  constructor(key: string, owner: LeasedPolicy, terms: Terms, clock: StoreClock, now: Milliseconds) {
+  constructor(key: string, owner: LeasedPolicy, clock: StoreClock, now: Milliseconds) {
     this.key = key;
     this.owner = owner;
-    this.terms = terms;
+    this.policy = owner.policy;
+    this.terms = termsFor(owner.policy, key);
+    this.ledger = ledgerName(this.policy, this.terms);
     this.clock = clock;
     this.demand = new Demand(now);
     this.activeAt = now;
+  }
+
+  /** Under which name the store fences its terms. */
+  get fence(): string {
+    return this.ledger + this.terms.fence.slice(this.policy.name.length);
+  }
+
+  /** Takes what was asked for since the last look into the measure of demand; it was in use if anything was. */
+  measure(now: Milliseconds): void {
+    if (this.attempted > 0) this.activeAt = now;
+    this.demand.add(this.attempted, now);
+    this.attempted = 0;
+  }
+
+  /** Comes under the policy in force now: what was said of the terms before no longer holds. */
+  adopt(): void {
+    this.policy = this.owner.policy;
+    this.terms = termsFor(this.policy, this.key);
+    this.blockedUntil = 0;
+    this.unmet = 0;
+  }
+
+  /** Needs nothing any more, and only gives back. */
+  retire(): void {
+    this.released = true;
+    this.forced = this.balance > 0;
+    this.blockedUntil = 0;
+    this.lowWater = 0;
+    this.waiting = 0;
+    this.waitingHead = 0;
+    this.missed = 0;
+  }
+
+  /** Whether the store has said that asking for this much is useless for now. */
+  blockedFor(cost: MicroTokens, now: Milliseconds): boolean {
+    return now < this.blockedUntil && Math.max(0, cost - this.balance) >= this.unmet;
   }
 
   /** Nothing in hand, nothing under way, nothing owed: the key can be forgotten without a loss to anybody. */

@@ -13,14 +13,17 @@ const LONGEST_PAUSE_MS: Milliseconds = 500;
  */
 export class Breaker {
   readonly #random: Random;
+  readonly #deadlineMs: Milliseconds;
   #failures = 0;
   #pauseMs = FIRST_PAUSE_MS;
   #probeAt: Milliseconds = Number.NEGATIVE_INFINITY;
   #openSince: Milliseconds | undefined;
   #lastError: Error | undefined;
 
-  constructor(random: Random) {
+  /** @param deadlineMs after which a call that was not answered counts as failed */
+  constructor(random: Random, deadlineMs: Milliseconds) {
     this.#random = random;
+    this.#deadlineMs = deadlineMs;
   }
 
   get open(): boolean {
@@ -40,12 +43,14 @@ export class Breaker {
     return this.#probeAt;
   }
 
-  /** Whether a call may go out now; while open, saying yes uses the turn up. */
+  /** Whether a call may go out now. */
   admits(now: Milliseconds): boolean {
-    if (this.#openSince === undefined) return true;
-    if (now < this.#probeAt) return false;
-    this.#pause(now);
-    return true;
+    return this.#openSince === undefined || now >= this.#probeAt;
+  }
+
+  /** A call goes out: while open it is the probe, and the next one waits until this one must have come to its end. */
+  sent(now: Milliseconds): void {
+    if (this.#openSince !== undefined) this.#pause(now);
   }
 
   /** Answers whether this closed the breaker. */
@@ -69,7 +74,7 @@ export class Breaker {
   }
 
   #pause(now: Milliseconds): void {
-    this.#probeAt = now + this.#pauseMs * (0.75 + 0.5 * this.#random());
+    this.#probeAt = now + Math.max(this.#pauseMs * (0.75 + 0.5 * this.#random()), this.#deadlineMs + 1);
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
   }
 }

@@ -1,5 +1,5 @@
 import type { LeaseCall } from '../ceiling/ceiling-store.js';
-import type { CeilingTerms, Policy } from '../policy/policy.js';
+import type { CeilingTerms } from '../policy/policy.js';
 import { MICRO, MICROS_PER_MS, type MicroTokens, type Milliseconds } from '../units.js';
 import type { Account, Flight } from './account.js';
 import { batchSize } from './sizing.js';
@@ -15,11 +15,6 @@ export interface Caller {
   readonly deadlineMs: Milliseconds;
 }
 
-/** Under which name the store keeps a policy's buckets: a shadow policy has its own, apart from the enforced one's. */
-export function ledgerName(policy: Policy): string {
-  return policy.terms.mode === 'shadow' ? `${policy.name}~shadow` : policy.name;
-}
-
 /**
  * The call an account should make at `now`, or `undefined` where none is of use. What it gives back has then left the
  * wallet, for good: whatever becomes of the call (rule 4).
@@ -31,16 +26,14 @@ export function composeCall(
   now: Milliseconds,
   returnAll: boolean,
 ): { call: LeaseCall; flight: Flight } | undefined {
-  const { policy } = account.owner;
+  const { policy } = account;
   const terms = account.terms.ceiling;
-  if (!terms) return account.balance > 0 ? dropAll(account) : undefined;
+  if (!terms) return undefined;
 
-  if (account.attempted > 0) account.activeAt = now;
+  account.measure(now);
   const idle = now - account.activeAt >= IDLE_MS && account.waiting === 0;
   // A key that is asked once may never be asked again: the first call holds nothing ready.
   const first = account.era === '';
-  account.demand.add(account.attempted, now);
-  account.attempted = 0;
   const demand = account.demand.perSecond();
 
   const need = Math.max(0, Math.min(account.waiting + account.missed, terms.burst) - account.balance);
@@ -58,11 +51,11 @@ export function composeCall(
   const leaseMs = onlyNeed ? Math.min(caller.deadlineMs, policy.lease.durationMs) : policy.lease.durationMs;
   const witness = account.taken > 0 && account.certainUntil > account.clock.at(now) ? account.taken : 0;
   const believed = account.balance > 0 || returned > 0 || account.disown > 0 || witness > 0 || account.outageSince > 0;
-  const flight: Flight = { seq, sentAt: now, leaseMs, returned, settle: () => {} };
+  const flight: Flight = { seq, sentAt: now, leaseMs, returned, head, settle: () => {} };
   const call: LeaseCall = {
-    policy: ledgerName(policy),
+    policy: account.ledger,
     key: account.key,
-    fence: policy.terms.mode === 'shadow' ? `${account.terms.fence}~shadow` : account.terms.fence,
+    fence: account.fence,
     version: policy.version,
     burst: terms.burst,
     rateNum: terms.rateNum,
@@ -94,11 +87,4 @@ function spareOf(account: Account, target: MicroTokens, all: boolean, terms: Cei
   if (all) return account.balance;
   const keep = account.giveBack ? account.lowWater : Math.max(target + MICRO, account.lowWater);
   return Math.max(0, account.balance - Math.min(keep, terms.burst));
-}
-
-/** The policy has no ceiling any more: there is nobody to give the tokens back to, and nobody who counts them. */
-function dropAll(account: Account): undefined {
-  account.owner.counters.tokensExpired += account.balance / MICRO;
-  account.balance = 0;
-  return undefined;
 }

@@ -27,21 +27,26 @@ export class Fleet {
   readonly #parts: FleetParts;
   readonly #seen: { size: number; at: Milliseconds }[] = [];
   #timer: Timer | undefined;
+  #started = false;
   #closed = false;
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
   }
 
+  /** Starts the heartbeat, if it is not running. */
   start(): void {
+    if (this.#started || this.#closed) return;
+    this.#started = true;
     this.#beat();
   }
 
   /** Largest size in the last ten minutes, or the last one learnt; 0 while none was. */
   get size(): number {
-    const since = this.#parts.time.now() - MEMORY_MS;
-    while (this.#seen.length > 1 && (this.#seen[0] as { at: Milliseconds }).at < since) this.#seen.shift();
-    return this.#seen.reduce((largest, seen) => Math.max(largest, seen.size), 0);
+    this.#forget();
+    let largest = 0;
+    for (const { size } of this.#seen) largest = Math.max(largest, size);
+    return largest;
   }
 
   close(): void {
@@ -49,26 +54,27 @@ export class Fleet {
     this.#timer?.cancel();
   }
 
+  /** The next beat does not wait for the answer to this one: a store may never give it. */
   #beat(): void {
-    const { store, group, holder } = this.#parts;
-    if (!store.ready) {
-      this.#again();
-      return;
-    }
-    store.heartbeat(group, holder).then(
-      (size) => {
-        if (this.#closed) return;
-        this.#seen.push({ size, at: this.#parts.time.now() });
-        this.#parts.answered();
-        this.#again();
-      },
-      () => this.#again(),
-    );
-  }
-
-  #again(): void {
-    if (this.#closed) return;
     const pause = HEARTBEAT_MS * (0.9 + 0.2 * this.#parts.random());
     this.#timer = this.#parts.time.after(pause, () => this.#beat());
+    if (this.#parts.store.ready) void this.#count();
+  }
+
+  /** A beat that fails is told by the lease calls that fail beside it; the next one tries again. */
+  async #count(): Promise<void> {
+    const { store, group, holder, time, answered } = this.#parts;
+    try {
+      const size = await store.heartbeat(group, holder);
+      if (this.#closed || !(size >= 1)) return;
+      this.#forget();
+      this.#seen.push({ size, at: time.now() });
+      answered();
+    } catch {}
+  }
+
+  #forget(): void {
+    const since = this.#parts.time.now() - MEMORY_MS;
+    while (this.#seen.length > 1 && (this.#seen[0] as { at: Milliseconds }).at < since) this.#seen.shift();
   }
 }

@@ -11,6 +11,7 @@ const HORIZON_OF_LEASE = 0.4;
 export interface GrantTerms {
   readonly weight: number;
   readonly roundTripMs: Milliseconds;
+  readonly inProcess: boolean;
   /**
    * How much later than told to come back, as a fraction of the time told; never earlier. Drawn anew for each reply, so
    * that a fleet that was told the same comes back spread out.
@@ -31,10 +32,8 @@ export function takeGrant(
   counters.tokensGranted += reply.granted / MICRO;
   counters.tokensExpired += dropped / MICRO;
   if (reply.conflict) counters.termConflicts += 1;
-  if (reply.granted > 0) {
-    account.granted = true;
-    account.lapsed = dropped > 0;
-  }
+  if (reply.granted > 0) account.granted = true;
+  account.lapsed = reply.granted > 0 && dropped > 0;
   account.disown = 0;
   account.outageSince = 0;
   account.missed = 0;
@@ -48,8 +47,11 @@ export function takeGrant(
 
   account.level = reply.level * terms.weight;
   account.horizonMs = Math.min(reply.horizon / MICROS_PER_MS, HORIZON_OF_LEASE * account.owner.policy.lease.durationMs);
-  account.blockedUntil = reply.next > 0 ? now + (reply.next / MICROS_PER_MS) * (1 + terms.spread) : 0;
+  // A store in this process need not be spared calls: only a need that it can't meet yet keeps from asking again.
+  const next = terms.inProcess ? reply.retry : reply.next;
+  account.blockedUntil = next > 0 ? now + (next / MICROS_PER_MS) * (1 + terms.spread) : 0;
   account.retryAt = now + reply.retry / MICROS_PER_MS;
+  account.unmet = reply.retry > 0 ? flight.head : 0;
   account.lowWater = lowWaterMark(account.demand.perSecond(), account, terms.roundTripMs);
   if (reply.giveBack && account.balance > account.lowWater) {
     account.giveBack = true;

@@ -3,15 +3,15 @@ import { CeilingError } from '../errors.js';
 import { termsFor } from '../policy/policy.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Random, Time, Timer } from '../time.js';
-import { MICRO, type Milliseconds } from '../units.js';
-import { Account, type Flight, type LeasedPolicy } from './account.js';
+import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
+import { Account, type Flight, type LeasedPolicy, ledgerName } from './account.js';
 import { Breaker } from './breaker.js';
-import { composeCall, IDLE_MS, ledgerName } from './call.js';
+import { composeCall, IDLE_MS } from './call.js';
+import { Courier } from './courier.js';
 import { Fleet } from './fleet.js';
 import { type GrantTerms, takeGrant } from './grant.js';
 import { StoreClock } from './store-clock.js';
 import { SuspendWatch } from './suspend-watch.js';
-import { Trip } from './trip.js';
 import { WakeQueue } from './wake-queue.js';
 import { expire } from './wallet.js';
 
@@ -46,6 +46,7 @@ const RETRY_MS: Milliseconds = 20;
 export class Keeper {
   readonly #parts: KeeperParts;
   readonly #breaker: Breaker;
+  readonly #courier: Courier;
   readonly #wakes: WakeQueue<Account>;
   readonly #suspend: SuspendWatch;
   readonly #fleet: Fleet;
@@ -55,12 +56,15 @@ export class Keeper {
   #seq = 0;
   #roundTripMs: Milliseconds = 1;
   #closing = false;
-  #inFlight = 0;
-  #landing: (() => void) | undefined;
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
-    this.#breaker = new Breaker(parts.random);
+    this.#breaker = new Breaker(parts.random, parts.deadlineMs);
+    this.#courier = new Courier({
+      ...parts,
+      landed: (account, flight, reply) => this.#landed(account, flight, reply),
+      lost: (account, flight, error) => this.#giveUp(account, flight, error),
+    });
     this.#wakes = new WakeQueue(parts.time, (account, now) => this.#woken(account, now));
     this.#suspend = new SuspendWatch(parts.time);
     this.#fleet = new Fleet({
@@ -71,20 +75,23 @@ export class Keeper {
     });
   }
 
-  /** Starts saying that this limiter is alive. */
+  /**
+   * Starts saying that this limiter is alive: once there is a ceiling to be shared. A store in this process can't be
+   * out of reach, so nobody need be counted there.
+   */
   start(): void {
-    this.#fleet.start();
+    if (!this.#parts.store.leaseNow) this.#fleet.start();
   }
 
   /** An account for `key`; the keeper holds no reference to it until it is asked to do something. */
   open(key: string, owner: LeasedPolicy): Account {
-    const partition = partitionOf(ledgerName(owner.policy), key);
+    const partition = partitionOf(ledgerName(owner.policy, termsFor(owner.policy, key)), key);
     let clock = this.#clocks.get(partition);
     if (!clock) {
       clock = new StoreClock();
       this.#clocks.set(partition, clock);
     }
-    return new Account(key, owner, termsFor(owner.policy, key), clock, this.#parts.time.now());
+    return new Account(key, owner, clock, this.#parts.time.now());
   }
 
   /** Whether this account can't get tokens now: its store, or its part of it, does not answer. */
@@ -101,9 +108,10 @@ export class Keeper {
     return this.#breaker.openSince ?? now;
   }
 
-  /** Whole milliseconds until the next attempt to reach the store. */
-  probeWait(now: Milliseconds): Milliseconds {
-    return Math.max(1, Math.ceil(this.#breaker.probeAt - now));
+  /** Whole milliseconds until the next attempt to reach the store for this account. */
+  probeWait(account: Account, now: Milliseconds): Milliseconds {
+    const probeAt = this.#breaker.open ? this.#breaker.probeAt : 0;
+    return Math.max(1, Math.ceil(Math.max(probeAt, account.blockedUntil) - now));
   }
 
   /** Largest size of this limiter's group in the last ten minutes; 0 while it was never learnt. */
@@ -117,32 +125,66 @@ export class Keeper {
     this.#enqueue(account);
   }
 
-  /** A caller that does not wait found too little: fetch for the next one. Answers whether that was done at once. */
-  missed(account: Account, cost: number, now: Milliseconds): boolean {
-    if (cost > account.missed) account.missed = cost;
-    if (account.flight || now < account.blockedUntil) return false;
-    if (!this.#parts.store.leaseNow) {
-      this.#enqueueOnce(account);
-      return false;
+  /** A caller that does not wait found too little: fetch for the next one that comes. */
+  missed(account: Account, cost: MicroTokens, now: Milliseconds): void {
+    // What can't be had now is not asked for, or a smaller cost that could be had would be asked for with it.
+    if (this.#parts.store.leaseNow || account.blockedFor(cost, now)) return;
+    account.missed = Math.max(account.missed, cost);
+    if (this.#mayAsk(account, cost, now)) this.#enqueueOnce(account);
+  }
+
+  /**
+   * Fetches at once, where the store is in this process and asking is useful: answers whether `cost` is there now.
+   * `counted`: it is part of what the account's waiting callers need.
+   */
+  fetchNow(account: Account, cost: MicroTokens, counted: boolean, now: Milliseconds): boolean {
+    if (!this.#parts.store.leaseNow || !this.#mayAsk(account, cost, now)) return false;
+    if (!counted) account.missed = Math.max(account.missed, cost);
+    const call = this.#prepare(account, now);
+    if (call) this.#courier.sendNow(call, account);
+    account.missed = 0;
+    if (account.balance < cost || now >= account.endsAt) return false;
+    // Spent at once, and told within this turn: what the store takes to be unspent keeps the bucket from filling up.
+    account.forced = true;
+    this.#enqueueOnce(account);
+    return true;
+  }
+
+  /** What the bucket would grant this limiter right now on top of what it holds; undefined: only the store knows. */
+  leftNow(account: Account): MicroTokens | undefined {
+    const { store, holder } = this.#parts;
+    try {
+      const { ledger: policy, key, fence } = account;
+      return store.leftNow?.({ policy, key, fence, version: account.policy.version, holder });
+    } catch {
+      return undefined;
     }
-    this.#callNow(account, now);
-    return account.balance >= cost;
   }
 
   /** Waiting callers have come or gone: wake the account when a call for them is useful. */
   waitersChanged(account: Account, now: Milliseconds): void {
+    this.#expire(account, now);
     if (account.waiting <= account.balance) return;
-    if (now < account.blockedUntil) this.#wakes.wakeBy(account, account.blockedUntil);
-    else this.renew(account, now);
+    const blockedUntil = account.blockedFor(account.waitingHead, now) ? account.blockedUntil : 0;
+    const from = Math.max(blockedUntil, this.#breaker.open ? this.#breaker.probeAt : 0);
+    if (now < from) this.#wakes.wakeBy(account, from);
+    else if (this.#mayAsk(account, account.waitingHead, now)) this.#enqueueOnce(account);
   }
 
   /** Asks for a call though nobody needs tokens: terms have changed, or all should be given back. */
   reconcile(account: Account): void {
-    account.terms = termsFor(account.owner.policy, account.key);
-    account.blockedUntil = 0;
+    account.adopt();
     if (account.balance === 0) return;
     account.forced = true;
-    if (!account.flight) this.#enqueue(account);
+    this.#enqueueOnce(account);
+  }
+
+  /** The account's key draws from elsewhere now: what this one holds, or is yet to be granted, goes back. */
+  release(account: Account, now: Milliseconds): void {
+    this.#expire(account, now);
+    account.retire();
+    this.forget(account);
+    if (account.forced) this.#enqueueOnce(account);
   }
 
   /** Lets go of an account that is being forgotten. */
@@ -158,11 +200,17 @@ export class Keeper {
     // Twice: what was in flight when closing began can only be given back after it has landed.
     for (let round = 0; round < 2; round++) {
       this.#flush();
-      if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#landing = resolve));
+      await this.#courier.allHome();
     }
     this.#wakes.close();
     this.#tickTimer?.cancel();
     this.#tick = [];
+  }
+
+  #mayAsk(account: Account, cost: MicroTokens, now: Milliseconds): boolean {
+    if (account.flight || account.blockedFor(cost, now)) return false;
+    account.blockedUntil = Math.min(account.blockedUntil, now);
+    return true;
   }
 
   #enqueue(account: Account): void {
@@ -187,7 +235,7 @@ export class Keeper {
       calls.push(call);
       callers.push(account);
     }
-    if (calls.length > 0) this.#send(calls, callers, now);
+    if (calls.length > 0) this.#courier.send(calls, callers, now);
   }
 
   /** The call this account should make now, its flight begun; or none, and it will be woken or asked again. */
@@ -206,12 +254,13 @@ export class Keeper {
       this.#parts.settled(account);
       return undefined;
     }
-    const composed = composeCall(account, this.#parts, this.#seq + 1, now, this.#closing);
+    const composed = composeCall(account, this.#parts, this.#seq + 1, now, this.#closing || account.released);
     if (!composed) {
       this.#schedule(account, now);
       return undefined;
     }
     this.#seq += 1;
+    this.#breaker.sent(now);
     account.flight = composed.flight;
     account.forced = false;
     account.owner.counters.leaseCalls += 1;
@@ -219,54 +268,7 @@ export class Keeper {
     return composed.call;
   }
 
-  #send(calls: LeaseCall[], callers: Account[], now: Milliseconds): void {
-    const trip = new Trip(calls.length);
-    const flights = callers.map((account) => account.flight as Flight);
-    this.#inFlight += calls.length;
-    const giveUp = (i: number, error: Error): void => {
-      const account = callers[i] as Account;
-      const flight = flights[i] as Flight;
-      if (account.flight !== flight) return;
-      trip.failed(error);
-      this.#giveUp(account, flight, error);
-    };
-    const end = this.#parts.observer.roundTrip(trip.start(calls), () => {
-      for (const [i, reply] of this.#parts.store.lease(calls).entries()) {
-        reply.then(
-          (reply) => {
-            if (reply.status === 'granted') trip.granted += reply.granted / MICRO;
-            this.#landed(callers[i] as Account, flights[i] as Flight, reply);
-          },
-          (error: unknown) => giveUp(i, asError(error)),
-        );
-      }
-    });
-    const deadline = this.#parts.time.after(this.#parts.deadlineMs, () => {
-      const error = new CeilingError(`The ceiling store did not answer within ${this.#parts.deadlineMs} ms.`);
-      for (let i = 0; i < calls.length; i++) giveUp(i, error);
-    });
-    for (const flight of flights) {
-      flight.settle = () => {
-        this.#inFlight -= 1;
-        if (this.#inFlight === 0) this.#landing?.();
-        if (!trip.settled()) return;
-        deadline.cancel();
-        end(trip.end(this.#parts.time.now() - now));
-      };
-    }
-  }
-
-  /** A store in this process answers within the call; nothing can be late, lost or doubled. */
-  #callNow(account: Account, now: Milliseconds): void {
-    const call = this.#prepare(account, now);
-    const flight = account.flight;
-    if (!call || !flight || !this.#parts.store.leaseNow) return;
-    this.#take(account, flight, this.#parts.store.leaseNow(call), now);
-  }
-
-  /** A reply has come: taken, or ignored for ever where its call was given up (rule 4). */
   #landed(account: Account, flight: Flight, reply: LeaseReply): void {
-    if (account.flight !== flight || reply.seq !== flight.seq) return;
     const now = this.#parts.time.now();
     this.#roundTripMs += (now - flight.sentAt - this.#roundTripMs) * 0.1;
     this.#take(account, flight, reply, now);
@@ -276,8 +278,6 @@ export class Keeper {
     account.flight = undefined;
     account.failures = 0;
     account.clock.observe(reply.now, now);
-    if (this.#breaker.open) this.#recovered(now);
-    else this.#breaker.succeeded();
     if (reply.version > account.owner.policy.version) this.#parts.outdated(account.owner);
     if (reply.status === 'granted') {
       this.#noticeSuspend(now);
@@ -288,7 +288,10 @@ export class Keeper {
       account.owner.counters.leaseRefusals += 1;
       account.forced = true;
     }
+    if (this.#breaker.open) this.#recovered(now);
+    else this.#breaker.succeeded();
     if (reply.era !== account.era) this.#newEra(account, reply.era);
+    if (account.released && account.balance > 0) account.forced = true;
     this.#parts.settled(account);
     if (account.forced || (account.waiting > account.balance && now >= account.blockedUntil))
       this.#enqueueOnce(account);
@@ -302,18 +305,20 @@ export class Keeper {
     account.flight = undefined;
     account.disown ||= flight.seq;
     account.failures += 1;
+    account.unmet = 0;
     account.owner.counters.leaseFailures += 1;
     this.#fail(error, false, now);
     account.forced = true;
     account.blockedUntil = now + RETRY_MS * Math.min(account.failures, 25) * (1 + this.#parts.random());
     this.#parts.settled(account);
-    if (!this.#closing) this.#wakes.wakeBy(account, account.blockedUntil);
+    if (!this.#closing && !account.released) this.#wakes.wakeBy(account, account.blockedUntil);
     flight.settle();
   }
 
   #terms(): GrantTerms {
     const { random, store, weight } = this.#parts;
-    return { weight, roundTripMs: this.#roundTripMs, spread: store.leaseNow ? 0 : 0.1 * random() };
+    const inProcess = store.leaseNow !== undefined;
+    return { weight, roundTripMs: this.#roundTripMs, inProcess, spread: inProcess ? 0 : 0.1 * random() };
   }
 
   #fail(error: Error, certain: boolean, now: Milliseconds): void {
@@ -325,6 +330,12 @@ export class Keeper {
     const since = this.#breaker.openSince ?? now;
     this.#breaker.succeeded();
     this.#parts.observer.degradedChanged({ degraded: false, forMs: now - since, error: undefined });
+    // What was admitted without the ceiling is charged to it, also where nobody asks for that key again.
+    for (const account of this.#parts.accounts()) {
+      if (account.outageSince === 0) continue;
+      account.forced = true;
+      this.#enqueueOnce(account);
+    }
   }
 
   #enqueueOnce(account: Account): void {
@@ -344,6 +355,7 @@ export class Keeper {
   }
 
   #woken(account: Account, now: Milliseconds): void {
+    this.#noticeSuspend(now);
     this.#expire(account, now);
     if (account.attempted > 0) account.activeAt = now;
     if (account.balance > 0 && now - account.activeAt >= IDLE_MS) account.forced = true;
@@ -354,7 +366,7 @@ export class Keeper {
 
   /** Sets when the account must next be looked at without being asked. */
   #schedule(account: Account, now: Milliseconds): void {
-    if (this.#closing) return;
+    if (this.#closing || account.released) return;
     if (account.waiting > account.balance && account.blockedUntil > now)
       this.#wakes.wakeBy(account, account.blockedUntil);
     if (account.disown > 0) this.#wakes.wakeBy(account, Math.max(account.blockedUntil, now + RETRY_MS));
@@ -383,8 +395,4 @@ export class Keeper {
       this.#enqueueOnce(account);
     }
   }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new CeilingError(String(error));
 }

@@ -9,6 +9,13 @@ export interface Sleeper {
   wakeSlot: number;
 }
 
+/** Most sleepers woken in one go, so that a million that fall due together do not hold up everything else. */
+const AT_ONCE = 1_000;
+/** Timers fire at once for anything longer than this (2^31 − 1 ms); whoever sleeps longer is looked at in between. */
+const LONGEST_MS: Milliseconds = 2_147_483_647;
+/** Slots left empty are swept out of the order when there are this many of them, and more than of the others. */
+const EMPTY_SLOTS = 64;
+
 /** Width of a slot: nobody is woken early, and nobody later than this after its time. */
 const SLOT_MS = 1;
 
@@ -24,6 +31,7 @@ export class WakeQueue<S extends Sleeper> {
   readonly #order: number[] = [];
   #timer: Timer | undefined;
   #timerSlot = Number.POSITIVE_INFINITY;
+  #closed = false;
 
   constructor(time: Time, wake: (sleeper: S, now: Milliseconds) => void) {
     this.#time = time;
@@ -32,7 +40,7 @@ export class WakeQueue<S extends Sleeper> {
 
   /** Wakes `sleeper` at `at`, or when it was due already if that is earlier. */
   wakeBy(sleeper: S, at: Milliseconds): void {
-    if (at >= sleeper.wakeAt || at === Number.POSITIVE_INFINITY) return;
+    if (at >= sleeper.wakeAt || this.#closed) return;
     this.#leave(sleeper);
     const slot = Math.ceil(at / SLOT_MS);
     sleeper.wakeAt = at;
@@ -40,6 +48,7 @@ export class WakeQueue<S extends Sleeper> {
     let sleepers = this.#slots.get(slot);
     if (!sleepers) {
       sleepers = new Set();
+      this.#sweepOrder();
       this.#slots.set(slot, sleepers);
       pushHeap(this.#order, slot);
     }
@@ -54,6 +63,7 @@ export class WakeQueue<S extends Sleeper> {
   }
 
   close(): void {
+    this.#closed = true;
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#slots.clear();
@@ -67,11 +77,19 @@ export class WakeQueue<S extends Sleeper> {
     if (sleepers?.size === 0) this.#slots.delete(sleeper.wakeSlot);
   }
 
+  /** Who is moved leaves a number behind in the order, which far ahead would lie there for days. */
+  #sweepOrder(): void {
+    if (this.#order.length < 2 * this.#slots.size + EMPTY_SLOTS) return;
+    this.#order.length = 0;
+    for (const slot of this.#slots.keys()) pushHeap(this.#order, slot);
+  }
+
   #arm(slot: number): void {
-    if (slot >= this.#timerSlot) return;
+    if (slot >= this.#timerSlot || this.#closed) return;
     this.#timer?.cancel();
     this.#timerSlot = slot;
-    this.#timer = this.#time.after(Math.max(1, slot * SLOT_MS - this.#time.now()), () => this.#ring());
+    const delay = Math.max(1, slot * SLOT_MS - this.#time.now());
+    this.#timer = this.#time.after(Math.min(delay, LONGEST_MS), () => this.#ring());
   }
 
   #ring(): void {
@@ -79,19 +97,25 @@ export class WakeQueue<S extends Sleeper> {
     this.#timerSlot = Number.POSITIVE_INFINITY;
     const now = this.#time.now();
     const due: S[] = [];
-    while (this.#order.length > 0 && (this.#order[0] as number) * SLOT_MS <= now) {
-      const slot = popHeap(this.#order);
-      const sleepers = this.#slots.get(slot);
-      this.#slots.delete(slot);
-      if (!sleepers) continue;
-      for (const sleeper of sleepers) {
-        sleeper.wakeAt = Number.POSITIVE_INFINITY;
-        due.push(sleeper);
-      }
+    while (due.length < AT_ONCE && this.#order.length > 0 && (this.#order[0] as number) * SLOT_MS <= now) {
+      this.#empty(this.#order[0] as number, due);
     }
     for (const sleeper of due) this.#wake(sleeper, now);
     const next = this.#order[0];
     if (next !== undefined) this.#arm(next);
+  }
+
+  /** Moves the sleepers of the first slot to those that are `due`, as far as there is room. */
+  #empty(slot: number, due: S[]): void {
+    const sleepers = this.#slots.get(slot);
+    for (const sleeper of sleepers ?? []) {
+      if (due.length >= AT_ONCE) return;
+      sleepers?.delete(sleeper);
+      sleeper.wakeAt = Number.POSITIVE_INFINITY;
+      due.push(sleeper);
+    }
+    this.#slots.delete(slot);
+    popHeap(this.#order);
   }
 }
 

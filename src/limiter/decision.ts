@@ -17,8 +17,18 @@ interface DecisionHead {
   readonly policy: string;
   /** Version of the policy that decided. */
   readonly policyVersion: number;
-  /** Cost that would be allowed right now, by the tier that has least of it. */
+  /**
+   * Whole tokens that are certain to be there right now, by the tier that has least of them: 3 means that a cost of 3
+   * would be allowed. Never too many; of a ceiling in Redis it is what this instance has in hand, so it may be too few.
+   */
   readonly remaining: Tokens;
+  /** Most that could ever be there at once: the smallest burst of the tiers, such as 100. */
+  readonly limit: Tokens;
+  /**
+   * Whole milliseconds until all of `limit` is there if nobody takes any, such as 2,000; `undefined` where a ceiling
+   * outside this process has a part in it, of which an instance can't know.
+   */
+  readonly resetAfterMs: Milliseconds | undefined;
   /** Whether the ceiling store is out of reach at this moment. */
   readonly degraded: boolean;
 }
@@ -37,47 +47,39 @@ export interface Denied extends DecisionHead, Denial {
 
 export type Decision = Allowed | Denied;
 
-/** How an attempt went, as a number, so that the path of a decision makes no object. */
+/** How an attempt went, as a number, so that the path of a decision makes no object. Those allowed come first. */
 export const VERDICT = {
   allowed: 0,
+  /** Allowed by the policy's mode, without a look at any bucket. */
+  policyAllows: 1,
   /** Allowed by the outage mode `allow` or `share`. */
-  allowedDegraded: 1,
-  localEmpty: 2,
-  localCostAboveBurst: 3,
-  ceilingEmpty: 4,
-  ceilingCold: 5,
-  ceilingExpired: 6,
-  ceilingDegraded: 7,
-  ceilingCostAboveBurst: 8,
-  policyDenies: 9,
+  allowedDegraded: 2,
+  localEmpty: 3,
+  localCostAboveBurst: 4,
+  ceilingEmpty: 5,
+  ceilingCold: 6,
+  ceilingExpired: 7,
+  ceilingDegraded: 8,
+  ceilingCostAboveBurst: 9,
+  policyDenies: 10,
+  closed: 11,
 } as const;
 
 export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
 
-const LIMITED_BY: readonly (LimitedBy | undefined)[] = [
-  undefined,
-  undefined,
-  'local',
-  'local',
-  'ceiling',
-  'ceiling',
-  'ceiling',
-  'ceiling',
-  'ceiling',
-  'policy',
-];
-const REASON: readonly (DenialReason | undefined)[] = [
-  undefined,
-  undefined,
-  'empty',
-  'cost-above-burst',
-  'empty',
-  'cold',
-  'expired',
-  'degraded',
-  'cost-above-burst',
-  'denied-by-policy',
-];
+type Grounds = readonly [limitedBy: LimitedBy, reason: DenialReason];
+
+const GROUNDS = new Map<Verdict, Grounds>([
+  [VERDICT.localEmpty, ['local', 'empty']],
+  [VERDICT.localCostAboveBurst, ['local', 'cost-above-burst']],
+  [VERDICT.ceilingEmpty, ['ceiling', 'empty']],
+  [VERDICT.ceilingCold, ['ceiling', 'cold']],
+  [VERDICT.ceilingExpired, ['ceiling', 'expired']],
+  [VERDICT.ceilingDegraded, ['ceiling', 'degraded']],
+  [VERDICT.ceilingCostAboveBurst, ['ceiling', 'cost-above-burst']],
+  [VERDICT.policyDenies, ['policy', 'denied-by-policy']],
+  [VERDICT.closed, ['policy', 'closed']],
+]);
 
 export function isAllowed(verdict: Verdict): boolean {
   return verdict <= VERDICT.allowedDegraded;
@@ -88,11 +90,8 @@ export function awaitsLease(verdict: Verdict): boolean {
   return verdict === VERDICT.ceilingEmpty || verdict === VERDICT.ceilingCold || verdict === VERDICT.ceilingExpired;
 }
 
-export function limitedBy(verdict: Verdict): LimitedBy {
-  return LIMITED_BY[verdict] ?? 'policy';
-}
-
-export function reasonOf(verdict: Verdict, overflow: boolean): DenialReason {
-  const reason = REASON[verdict] ?? 'denied-by-policy';
-  return overflow && reason === 'empty' ? 'overflow' : reason;
+/** Which tier denied, and why. `overflow`: the key shares its bucket with others, so "empty" is not of its own doing. */
+export function groundsOf(verdict: Verdict, overflow: boolean): { limitedBy: LimitedBy; reason: DenialReason } {
+  const [limitedBy, reason] = GROUNDS.get(verdict) as Grounds;
+  return { limitedBy, reason: overflow && reason === 'empty' ? 'overflow' : reason };
 }

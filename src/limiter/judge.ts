@@ -1,12 +1,24 @@
-import { levelAt, take, waitFor } from '../algorithm/token-bucket.js';
+import { levelAt, type TokenBucket, take, waitFor } from '../algorithm/token-bucket.js';
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
-import { type CeilingTerms, microTokensPerSecond } from '../policy/policy.js';
+import { type CeilingTerms, type LocalTerms, microTokensPerSecond } from '../policy/policy.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import { VERDICT, type Verdict } from './decision.js';
 import type { KeyState } from './key-state.js';
 import type { PolicyState } from './policy-state.js';
 import { newShareBucket, shareWait, takeShare } from './share-bucket.js';
+
+/** What becomes of a caller whose attempt does not pass. */
+export const ATTEMPT = {
+  /** It goes away: what it lacked is fetched for the next one. */
+  only: 0,
+  /** It may wait, and then says itself what it needs. */
+  first: 1,
+  /** It has waited: what it needs is known, and it has been counted as demand. */
+  again: 2,
+} as const;
+
+export type Attempt = (typeof ATTEMPT)[keyof typeof ATTEMPT];
 
 /**
  * Decides one attempt: looks at every tier, and charges all of them or none (one call runs at a time, so nothing comes
@@ -21,9 +33,10 @@ export class Judge {
     this.#keeper = keeper;
   }
 
-  /** `again`: this attempt has been counted as demand before. */
-  judge(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds, again: boolean): Verdict {
-    const { local } = state.terms;
+  judge(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds, attempt: Attempt): Verdict {
+    const { local, mode } = state.terms;
+    if (mode === 'deny') return VERDICT.policyDenies;
+    if (mode === 'allow') return VERDICT.policyAllows;
     let level = 0;
     if (local !== undefined) {
       level = levelAt(state, local, now);
@@ -32,12 +45,12 @@ export class Judge {
     const { account } = state;
     let verdict: Verdict = VERDICT.allowed;
     if (account !== undefined) {
-      if (!again) account.attempted += micro;
+      if (attempt !== ATTEMPT.again) account.attempted += micro;
       if (account.balance >= micro && now < account.endsAt) {
         account.balance -= micro;
         if (account.balance < account.lowWater) this.#keeper.renew(account, now);
       } else {
-        verdict = this.#dry(state, account, cost, micro, now);
+        verdict = this.#dry(state, account, cost, micro, now, attempt);
         if (verdict > VERDICT.allowedDegraded) return verdict;
       }
     }
@@ -45,20 +58,53 @@ export class Judge {
     return verdict;
   }
 
-  /** Milliseconds until this attempt could pass, as far as this process can know; undefined: waiting can't help. */
-  wait(state: KeyState, verdict: Verdict, cost: Tokens, now: Milliseconds): Milliseconds | undefined {
+  /** The verdict for one who would have to overtake those who wait: nothing is looked at but whether it ever can pass. */
+  behind(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Verdict {
+    const { local } = state.terms;
+    const never = this.never(state, cost, micro);
+    if (never !== undefined) return never;
+    const [first] = state.waiters ?? [];
+    if (local !== undefined && first !== undefined && levelAt(state, local, now) < first.cost)
+      return VERDICT.localEmpty;
+    const { account } = state;
+    if (account === undefined) return VERDICT.localEmpty;
+    account.attempted += micro;
+    if (this.#keeper.unreachable(account)) return VERDICT.ceilingDegraded;
+    return account.granted ? VERDICT.ceilingEmpty : VERDICT.ceilingCold;
+  }
+
+  /** Why this cost can't pass under the terms in force, however long it waits; undefined: it can. */
+  never(state: KeyState, cost: Tokens, micro: MicroTokens): Verdict | undefined {
+    const { local, ceiling, mode } = state.terms;
+    if (mode === 'deny') return VERDICT.policyDenies;
+    if (local !== undefined && cost > local.burst) return VERDICT.localCostAboveBurst;
+    if (ceiling !== undefined && micro > ceiling.burst) return VERDICT.ceilingCostAboveBurst;
+    return undefined;
+  }
+
+  /**
+   * Milliseconds until an attempt that got `verdict` could pass if nobody but those `ahead` of it (micro-tokens) took
+   * any, as far as this process can know; undefined: waiting can't help.
+   */
+  wait(
+    state: KeyState,
+    verdict: Verdict,
+    micro: MicroTokens,
+    ahead: MicroTokens,
+    now: Milliseconds,
+  ): Milliseconds | undefined {
     const { account, terms } = state;
     switch (verdict) {
       case VERDICT.localEmpty:
-        return terms.local ? waitFor(state, terms.local, cost, now) : 0;
+        return terms.local ? waitLocally(state, terms.local, (ahead + micro) / MICRO, now) : 1;
       case VERDICT.ceilingEmpty:
       case VERDICT.ceilingCold:
       case VERDICT.ceilingExpired:
-        return account ? Math.max(1, Math.ceil(Math.max(account.blockedUntil, account.retryAt) - now)) : 1;
+        return account ? Math.max(1, Math.ceil(dueAt(account, terms.ceiling, ahead + micro, now) - now)) : 1;
       case VERDICT.ceilingDegraded: {
         const rate = this.#shareRate(terms.ceiling);
-        if (state.share && rate > 0) return shareWait(state.share, cost, rate, now);
-        return this.#keeper.probeWait(now);
+        if (state.share && rate > 0) return shareWait(state.share, (ahead + micro) / MICRO, rate, now);
+        return account ? this.#keeper.probeWait(account, now) : 1;
       }
       default:
         return undefined;
@@ -66,19 +112,28 @@ export class Judge {
   }
 
   /** The wallet has too little: fetch at once where the store is in this process, else say which state this is. */
-  #dry(state: KeyState, account: Account, cost: Tokens, micro: MicroTokens, now: Milliseconds): Verdict {
+  #dry(
+    state: KeyState,
+    account: Account,
+    cost: Tokens,
+    micro: MicroTokens,
+    now: Milliseconds,
+    attempt: Attempt,
+  ): Verdict {
     const terms = account.terms.ceiling;
     if (terms !== undefined && micro > terms.burst) return VERDICT.ceilingCostAboveBurst;
-    if (this.#keeper.missed(account, micro, now)) {
+    if (this.#keeper.fetchNow(account, micro, attempt === ATTEMPT.again, now)) {
       account.balance -= micro;
       return VERDICT.allowed;
     }
-    if (this.#keeper.unreachable(account)) return this.#outage(state, account, cost, now);
-    state.share = undefined;
+    const unreachable = this.#keeper.unreachable(account);
+    // One that comes to an unreachable store does not wait for it either: it is what makes the keeper try again.
+    if (attempt === ATTEMPT.only || (attempt === ATTEMPT.first && unreachable))
+      this.#keeper.missed(account, micro, now);
+    if (unreachable) return this.#outage(state, account, cost, now);
     if (!account.granted) return VERDICT.ceilingCold;
-    return account.lapsed || (account.balance > 0 && now >= account.endsAt)
-      ? VERDICT.ceilingExpired
-      : VERDICT.ceilingEmpty;
+    const expired = account.lapsed || (account.balance > 0 && now >= account.endsAt);
+    return expired ? VERDICT.ceilingExpired : VERDICT.ceilingEmpty;
   }
 
   /** No tokens and no store: the policy says what then. */
@@ -88,10 +143,12 @@ export class Judge {
     if (policy.outage.mode === 'share') {
       const rate = this.#shareRate(state.terms.ceiling);
       if (rate === 0) return VERDICT.ceilingDegraded;
-      // The first to reach the store again pays for the whole fleet from its last reply on. Without one ever: from the start.
-      if (account.outageSince === 0) account.outageSince = Math.max(1, account.clock.lastReply);
-      state.share ??= newShareBucket(Math.max(account.endsAt, this.#keeper.unreachableSince(now)));
-      if (!takeShare(state.share, cost, rate, now)) return VERDICT.ceilingDegraded;
+      if (account.outageSince === 0) {
+        // The first to reach the store again pays for the whole fleet from its last reply on. Without one ever: from the start.
+        account.outageSince = Math.max(1, account.clock.lastReply);
+        state.share = newShareBucket(Math.max(account.endsAt, this.#keeper.unreachableSince(now)));
+      }
+      if (!state.share || !takeShare(state.share, cost, rate, now)) return VERDICT.ceilingDegraded;
     }
     counters.tokensUnleased += cost;
     return VERDICT.allowedDegraded;
@@ -104,4 +161,19 @@ export class Judge {
     const fleet = Math.max(this.#keeper.fleetSize, outage.fleet ?? 0);
     return fleet === 0 ? 0 : microTokensPerSecond(terms) / MICRO / 1_000 / fleet;
   }
+}
+
+/** A queue may need more than the bucket holds: it is earned while those in front take theirs. */
+function waitLocally(bucket: TokenBucket, terms: LocalTerms, tokens: Tokens, now: Milliseconds): Milliseconds {
+  if (tokens <= terms.burst) return Math.max(1, waitFor(bucket, terms, tokens, now));
+  return Math.max(1, Math.ceil((tokens - levelAt(bucket, terms, now)) / terms.ratePerMs));
+}
+
+/** When the store said that a need can be met; more than that need is earned after it, at the ceiling's rate. */
+function dueAt(account: Account, terms: CeilingTerms | undefined, micro: MicroTokens, now: Milliseconds): Milliseconds {
+  if (!account.blockedFor(micro, now)) return now;
+  const due = Math.max(account.blockedUntil, account.retryAt);
+  const more = micro - account.balance - account.unmet;
+  if (account.unmet === 0 || more <= 0 || terms === undefined) return due;
+  return due + (more / microTokensPerSecond(terms)) * 1_000;
 }

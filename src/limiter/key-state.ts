@@ -4,7 +4,7 @@ import type { Sleeper } from '../lease/wake-queue.js';
 import type { Policy, Terms } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import type { ShareBucket } from './share-bucket.js';
-import type { Waiter } from './waiting-room.js';
+import type { WaitQueue } from './wait-queue.js';
 
 /** All that this process keeps for one key of one policy: its local bucket, its account with the ceiling, its queue. */
 export class KeyState implements TokenBucket, Sleeper {
@@ -17,8 +17,8 @@ export class KeyState implements TokenBucket, Sleeper {
   tokens: Tokens;
   at: Milliseconds;
   account: Account | undefined;
-  /** Callers of `acquire` that wait, first come first served. */
-  waiters: Set<Waiter> | undefined;
+  /** Callers of `acquire` that wait; undefined while there are none. */
+  waiters: WaitQueue | undefined;
   /** In an outage with the mode `share`: what this instance may admit by itself. */
   share: ShareBucket | undefined;
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;

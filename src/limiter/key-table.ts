@@ -1,5 +1,6 @@
 import { levelAt } from '../algorithm/token-bucket.js';
 import { InvalidKeyError, show } from '../errors.js';
+import { ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
 import { type Policy, termsFor } from '../policy/policy.js';
@@ -16,7 +17,7 @@ const CANDIDATES = 8;
 /** A key unused for this long is dropped, if its bucket is full and its wallet empty. */
 const UNUSED_MS: Milliseconds = 1_000;
 
-/** The keys of one policy: at most `maxKeys` of them, and one overflow bucket for the rest. */
+/** The keys of one policy: at most `maxKeys` besides those with an override, and one overflow bucket for the rest. */
 export class KeyTable {
   readonly #states = new Map<string, KeyState>();
   readonly #owner: PolicyState;
@@ -71,7 +72,9 @@ export class KeyTable {
 
   #admit(key: string, now: Milliseconds): KeyState {
     checkKey(key);
-    if (this.#states.size >= this.#maxKeys && !this.#makeRoom(now)) {
+    // Whoever has terms of its own keeps them: there are only as many as the policy names.
+    const named = this.#owner.policy.overrides.has(key);
+    if (this.#states.size >= this.#maxKeys && !named && !this.#makeRoom(now)) {
       this.#overflow ??= this.#open(OVERFLOW_KEY, true, now);
       return this.#overflow;
     }
@@ -107,14 +110,13 @@ export class KeyTable {
 
   /** Whether forgetting a key is the same as keeping it: local bucket full, wallet empty, nothing owed or awaited. */
   #droppable(state: KeyState, now: Milliseconds): boolean {
-    if (state.waiters !== undefined && state.waiters.size > 0) return false;
+    if (state.waiters !== undefined) return false;
     const { local } = state.terms;
     if (local && levelAt(state, local, now) < local.burst) return false;
     const { account } = state;
     if (!account) return true;
-    return (
-      account.idle && account.attempted === 0 && now >= account.blockedUntil && now - account.activeAt >= UNUSED_MS
-    );
+    if (account.attempted > 0) account.measure(now);
+    return account.idle && now >= account.blockedUntil && now - account.activeAt >= UNUSED_MS;
   }
 
   #reviewLater(state: KeyState, now: Milliseconds): void {
@@ -125,20 +127,26 @@ export class KeyTable {
 
   /** Brings a state of an older policy under the one in force: local tokens are inherited, the account is re-termed. */
   #reshape(state: KeyState, now: Milliseconds): void {
-    const { policy } = this.#owner;
+    const { policy, since } = this.#owner;
     const from = state.terms.local;
     const terms = termsFor(policy, state.key);
     const to = terms.local;
     if (to) {
-      const held = from ? levelAt(state, from, now) : to.burst;
+      // The older terms held until the newer came into force, whenever the key is asked for again.
+      const held = from ? levelAt(state, from, since) : to.burst;
       state.tokens = Math.min(to.burst, inherited(policy, held, from?.burst ?? to.burst, to.burst));
-      state.at = now;
+      state.at = Math.max(state.at, since);
     }
     state.policy = policy;
     state.terms = terms;
-    if (terms.ceiling && !state.account) state.account = this.#keeper.open(state.key, this.#owner);
-    else if (state.account) this.#keeper.reconcile(state.account);
-    if (!terms.ceiling) state.account = undefined;
+    const { account } = state;
+    if (account && (!terms.ceiling || account.ledger !== ledgerName(policy, terms))) {
+      this.#keeper.release(account, now);
+      state.account = undefined;
+    }
+    if (!terms.ceiling) return;
+    if (state.account) this.#keeper.reconcile(state.account);
+    else state.account = this.#keeper.open(state.key, this.#owner);
   }
 }
 
@@ -156,9 +164,15 @@ function inherited(policy: Policy, held: number, fromBurst: number, toBurst: num
   }
 }
 
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
 function checkKey(key: unknown): void {
   if (typeof key !== 'string' || key === '')
     throw new InvalidKeyError(`Expected \`key\` to be a non-empty string, got ${show(key)}.`);
+  // All of them are the same bytes in UTF-8, so keys that differ here would share a bucket at the store.
+  if (LONE_SURROGATE.test(key)) {
+    throw new InvalidKeyError('Expected `key` to be well-formed text, got one with half a surrogate pair.');
+  }
   // At most three bytes a UTF-16 unit: short keys need no counting.
   if (key.length * 3 <= MAX_KEY_BYTES) return;
   const bytes = new TextEncoder().encode(key).length;

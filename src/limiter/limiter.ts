@@ -1,6 +1,5 @@
 import type { CeilingStore } from '../ceiling/ceiling-store.js';
 import { ClosedError, UnknownPolicyError } from '../errors.js';
-import type { LeasedPolicy } from '../lease/account.js';
 import { Keeper } from '../lease/keeper.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import type { Policy } from '../policy/policy.js';
@@ -13,6 +12,7 @@ import type { Milliseconds } from '../units.js';
 import type { KeyState } from './key-state.js';
 import { PolicyLimiter } from './policy-limiter.js';
 import { PolicyState } from './policy-state.js';
+import { Rereader } from './rereader.js';
 
 /** What a limiter is made of; put together by `createLimiter`. */
 export interface LimiterParts {
@@ -39,6 +39,7 @@ export class Limiter {
   readonly #parts: LimiterParts;
   readonly #keeper: Keeper;
   readonly #wakes: WakeQueue<KeyState>;
+  readonly #rereader: Rereader;
   readonly #running = new Map<string, Running>();
   readonly #detach: (() => void)[];
   #closing: Promise<void> | undefined;
@@ -48,11 +49,12 @@ export class Limiter {
     this.#parts = parts;
     this.instanceId = parts.instanceId;
     this.policies = new PolicyBook(parts);
+    this.#rereader = new Rereader(parts);
     this.#keeper = new Keeper({
       ...parts,
       accounts: () => this.#accounts(),
       settled: (account) => this.#running.get(account.owner.policy.name)?.limiter.settled(account),
-      outdated: (owner) => this.#outdated(owner),
+      outdated: () => this.#rereader.read(),
     });
     this.#wakes = new WakeQueue(parts.time, (state) => {
       this.#running.get(state.policy.name)?.limiter.woken(state);
@@ -66,7 +68,6 @@ export class Limiter {
         gauges: () => this.#gauges(),
       }),
     ];
-    this.#keeper.start();
   }
 
   /** Whether the ceiling store is out of reach at this moment. */
@@ -105,40 +106,38 @@ export class Limiter {
   }
 
   async #close(): Promise<void> {
+    const { source, store, observer } = this.#parts;
     for (const detach of this.#detach) detach();
+    this.#rereader.close();
     for (const { limiter } of this.#running.values()) limiter.close();
     this.#wakes.close();
     await this.#keeper.close();
-    await Promise.all([this.#parts.source.close(), this.#parts.store.close()]);
+    for (const part of [source, store]) {
+      // What can't be closed is no reason to leave the rest open, nor to fail whoever shuts down.
+      try {
+        await part.close();
+      } catch (error) {
+        observer.trouble(error instanceof Error ? error : new Error(String(error)));
+      }
+    }
   }
 
   /** Puts a policy in force that is new, or newer than the one that was. */
   #run(policy: Policy): void {
     const running = this.#running.get(policy.name);
     if (running) {
-      running.state.policy = policy;
-      running.limiter.policyChanged();
-      return;
+      running.limiter.replace(policy);
+    } else {
+      const state = new PolicyState(policy, this.#parts.time.now());
+      const limiter = new PolicyLimiter({
+        ...this.#parts,
+        owner: state,
+        keeper: this.#keeper,
+        wakes: this.#wakes,
+      });
+      this.#running.set(policy.name, { state, limiter });
     }
-    const state = new PolicyState(policy);
-    const limiter = new PolicyLimiter({
-      ...this.#parts,
-      owner: state,
-      keeper: this.#keeper,
-      wakes: this.#wakes,
-    });
-    this.#running.set(policy.name, { state, limiter });
-  }
-
-  /** The store has been told newer terms than these: the source is behind, or out of reach. Read it again, once for each. */
-  #outdated(owner: LeasedPolicy): void {
-    const { source, registry, observer } = this.#parts;
-    source.list().then(
-      (documents) => {
-        for (const document of documents) registry.apply({ name: document.name, document, via: 'watch' });
-      },
-      (error: unknown) => observer.trouble(error instanceof Error ? error : new Error(String(error), { cause: owner })),
-    );
+    if ([policy.terms, ...policy.overrides.values()].some(({ ceiling }) => ceiling)) this.#keeper.start();
   }
 
   *#accounts() {

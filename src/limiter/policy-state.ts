@@ -1,26 +1,21 @@
 import type { LeasedPolicy } from '../lease/account.js';
 import type { Policy } from '../policy/policy.js';
 import type { PolicyCounters } from '../telemetry/observer.js';
-import { MICRO } from '../units.js';
+import type { Milliseconds } from '../units.js';
+import { CostLimits } from './cost-limits.js';
 
 /** One policy as this limiter runs it: the terms in force, and what has been counted under its name. */
 export class PolicyState implements LeasedPolicy {
   policy: Policy;
-  /** The bursts a cost must fit in, as first constructed: above them it is the caller's mistake, not a denial. */
-  readonly constructed: Policy;
-  /** Whether a cost of one token fits every burst as constructed. */
-  readonly unitFits: boolean;
+  /** When that came into force here, on the monotonic clock. */
+  since: Milliseconds;
+  readonly costs: CostLimits;
   readonly counters: PolicyCounters;
-  /** The newest version the ceiling store was seen to have. */
-  newestSeen: number;
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, now: Milliseconds) {
     this.policy = policy;
-    this.constructed = policy;
-    this.unitFits = [policy.terms, ...policy.overrides.values()].every(
-      ({ local, ceiling }) => (local?.burst ?? 1) >= 1 && (ceiling?.burst ?? MICRO) >= MICRO,
-    );
-    this.newestSeen = policy.version;
+    this.since = now;
+    this.costs = new CostLimits(policy);
     this.counters = {
       policy: policy.name,
       allowed: 0,
@@ -40,5 +35,12 @@ export class PolicyState implements LeasedPolicy {
       leaseRefusals: 0,
       termConflicts: 0,
     };
+  }
+
+  /** Puts a newer version in force. */
+  replace(policy: Policy, now: Milliseconds): void {
+    this.policy = policy;
+    this.since = Math.max(this.since, now);
+    this.costs.widen(policy);
   }
 }

@@ -2,34 +2,30 @@ import { levelAt } from '../algorithm/token-bucket.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
 import type { Observer } from '../telemetry/observer.js';
+import type { Time } from '../time.js';
 import type { MicroTokens, Milliseconds, Tokens } from '../units.js';
 import { awaitsLease, type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
-import type { Judge } from './judge.js';
+import { ATTEMPT, type Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
-
-/** One `acquire` that waits. It has charged nothing, and charges all tiers at once when its turn comes. */
-export interface Waiter {
-  readonly cost: Tokens;
-  readonly micro: MicroTokens;
-  /** When it must be answered; Infinity for one that only waits for the store's answer. */
-  readonly deadline: Milliseconds;
-  /** Whether it waits for tokens up to its deadline, or only for the next answers of the store. */
-  readonly patient: boolean;
-  /** Answers of the store it has seen. */
-  answers: number;
-  settle(decision: Decision): void;
-}
+import { type Waiter, WaitQueue } from './wait-queue.js';
 
 /** What the room needs of the limiter whose callers wait in it. */
 export interface WaitingRoomParts {
   readonly judge: Judge;
   readonly keeper: Keeper;
   readonly observer: Observer;
+  readonly time: Time;
   readonly wakes: WakeQueue<KeyState>;
   readonly now: () => Milliseconds;
   readonly policyName: string;
-  /** Counts what was decided and answers it as a decision. */
-  readonly decided: (state: KeyState, verdict: Verdict, cost: Tokens, now: Milliseconds) => Decision;
+  /** Counts what was decided and answers it as a decision; `ahead`: the micro-tokens of those before it. */
+  readonly decided: (
+    state: KeyState,
+    verdict: Verdict,
+    caller: { readonly cost: Tokens; readonly micro: MicroTokens },
+    ahead: MicroTokens,
+    now: Milliseconds,
+  ) => Decision;
 }
 
 /** Answers of the store that one who is not patient sees at most: that of a call under way when it came, and its own. */
@@ -39,6 +35,7 @@ const ANSWERS_AWAITED = 2;
 export class WaitingRoom {
   readonly #parts: WaitingRoomParts;
   #size = 0;
+  #letGo: (() => void) | undefined;
 
   constructor(parts: WaitingRoomParts) {
     this.#parts = parts;
@@ -52,14 +49,14 @@ export class WaitingRoom {
   worthwhile(
     state: KeyState,
     verdict: Verdict,
-    cost: Tokens,
+    micro: MicroTokens,
     maxWaitMs: Milliseconds | undefined,
     now: Milliseconds,
   ): boolean {
     // Where an answer of the store is on its way, it decides; else what is known now does.
-    if (maxWaitMs !== 0 && awaitsLease(verdict) && !blocked(state, now)) return true;
+    if (maxWaitMs !== 0 && awaitsLease(verdict) && !blocked(state, micro, now)) return true;
     if (maxWaitMs === undefined) return false;
-    const wait = this.#parts.judge.wait(state, verdict, cost, now);
+    const wait = this.#parts.judge.wait(state, verdict, micro, state.waiters?.micro ?? 0, now);
     return wait !== undefined && wait <= maxWaitMs;
   }
 
@@ -72,10 +69,12 @@ export class WaitingRoom {
     signal: AbortSignal | undefined,
     now: Milliseconds,
   ): Promise<Decision> {
+    state.waiters ??= new WaitQueue();
+    const queue = state.waiters;
     return new Promise((resolve, reject) => {
       const observed = this.#parts.observer.waiting(this.#parts.policyName, cost);
       const aborted = (): void => {
-        this.#leave(state, waiter);
+        this.#leave(state, queue, waiter);
         observed('aborted');
         reject(signal?.reason);
         this.serve(state, false, this.#parts.now());
@@ -85,49 +84,92 @@ export class WaitingRoom {
         micro,
         patient: maxWaitMs !== undefined,
         deadline: maxWaitMs === undefined ? Number.POSITIVE_INFINITY : now + maxWaitMs,
-        answers: 0,
+        since: queue.answers,
         settle: (decision) => {
           signal?.removeEventListener('abort', aborted);
-          this.#leave(state, waiter);
           observed(decision.allowed ? 'allowed' : 'denied');
           resolve(decision);
         },
       };
       signal?.addEventListener('abort', aborted, { once: true });
-      state.waiters ??= new Set();
-      state.waiters.add(waiter);
-      this.#size += 1;
+      queue.add(waiter);
+      this.#grow(1);
       this.#arrange(state, now);
     });
   }
 
-  /** Serves a key's queue in order: who can pass does, who can't in time is denied, the rest go on waiting. */
-  serve(state: KeyState, answered: boolean, now: Milliseconds): void {
-    const { judge, decided } = this.#parts;
+  /**
+   * Serves a key's queue in order: who can pass does, who can't in time is denied, the rest go on waiting. Those behind
+   * one that goes on waiting are looked at only where something has `changed` for them too: an answer, or the terms.
+   */
+  serve(state: KeyState, changed: boolean, now: Milliseconds): void {
+    const queue = state.waiters;
+    if (!queue) return;
+    const all = changed || now >= queue.soonestDeadline;
     let holding: Verdict | undefined;
-    for (const waiter of state.waiters ?? []) {
-      if (answered) waiter.answers += 1;
-      // Once one has to go on waiting, those behind it are only looked at for whether they still can.
-      const verdict = holding ?? judge.judge(state, waiter.cost, waiter.micro, now, true);
-      if (isAllowed(verdict) || this.#hopeless(state, waiter, verdict, now)) {
-        waiter.settle(decided(state, verdict, waiter.cost, now));
+    let ahead: MicroTokens = 0;
+    if (all) queue.soonestDeadline = Number.POSITIVE_INFINITY;
+    for (const waiter of queue) {
+      let verdict: Verdict;
+      if (holding === undefined) {
+        verdict = this.#parts.judge.judge(state, waiter.cost, waiter.micro, now, ATTEMPT.again);
       } else {
-        holding ??= verdict;
+        if (!all) break;
+        verdict = this.#parts.judge.never(state, waiter.cost, waiter.micro) ?? holding;
       }
+      if (isAllowed(verdict) || this.#hopeless(state, queue, waiter, verdict, ahead, now)) {
+        this.#answer(state, queue, waiter, verdict, ahead, now);
+        continue;
+      }
+      holding ??= verdict;
+      ahead += waiter.micro;
+      queue.soonestDeadline = Math.min(queue.soonestDeadline, waiter.deadline);
     }
     this.#arrange(state, now);
   }
 
-  #hopeless(state: KeyState, waiter: Waiter, verdict: Verdict, now: Milliseconds): boolean {
+  /** The store has answered for this key, or can't. */
+  answered(state: KeyState, now: Milliseconds): void {
+    if (!state.waiters) return;
+    state.waiters.answers += 1;
+    this.serve(state, true, now);
+  }
+
+  /** Sends everybody away. */
+  close(state: KeyState, now: Milliseconds): void {
+    const queue = state.waiters;
+    for (const waiter of queue ?? []) this.#answer(state, queue as WaitQueue, waiter, VERDICT.closed, 0, now);
+  }
+
+  #answer(
+    state: KeyState,
+    queue: WaitQueue,
+    waiter: Waiter,
+    verdict: Verdict,
+    ahead: MicroTokens,
+    now: Milliseconds,
+  ): void {
+    this.#leave(state, queue, waiter);
+    waiter.settle(this.#parts.decided(state, verdict, waiter, ahead, now));
+  }
+
+  #hopeless(
+    state: KeyState,
+    queue: WaitQueue,
+    waiter: Waiter,
+    verdict: Verdict,
+    ahead: MicroTokens,
+    now: Milliseconds,
+  ): boolean {
     if (now >= waiter.deadline) return true;
-    const soon = awaitsLease(verdict) && !blocked(state, now);
+    const soon = awaitsLease(verdict) && !blocked(state, waiter.micro, now);
     if (!waiter.patient) {
       // A call that failed and is made again at once is no answer yet.
       const retrying = awaitsLease(verdict) && (state.account?.failures ?? 0) > 0;
-      return !(soon || retrying) || waiter.answers >= ANSWERS_AWAITED;
+      return !(soon || retrying) || queue.answers - waiter.since >= ANSWERS_AWAITED;
     }
     if (soon) return false;
-    const wait = this.#parts.judge.wait(state, verdict, waiter.cost, now);
+    const wait = this.#parts.judge.wait(state, verdict, waiter.micro, ahead, now);
     return wait === undefined || now + wait > waiter.deadline;
   }
 
@@ -135,41 +177,56 @@ export class WaitingRoom {
   #arrange(state: KeyState, now: Milliseconds): void {
     const { judge, keeper, wakes } = this.#parts;
     const { account } = state;
-    const { local } = state.terms;
+    const { local, ceiling } = state.terms;
+    const most = ceiling?.burst ?? 0;
     let need: MicroTokens = 0;
     let head: MicroTokens = 0;
     let level = local === undefined ? Number.POSITIVE_INFINITY : levelAt(state, local, now);
-    let soonest = Number.POSITIVE_INFINITY;
-    let heldLocally = false;
+    let soonest = state.waiters?.soonestDeadline ?? Number.POSITIVE_INFINITY;
     for (const waiter of state.waiters ?? []) {
-      soonest = Math.min(soonest, waiter.deadline);
-      // Tokens leased for one whom the local bucket holds back would die in the wallet.
-      heldLocally ||= level < waiter.cost;
-      if (heldLocally) {
+      if (level < waiter.cost) {
+        // Tokens leased for one whom the local bucket holds back would die in the wallet.
         if (need === 0)
-          soonest = Math.min(soonest, now + (judge.wait(state, VERDICT.localEmpty, waiter.cost, now) ?? 0));
-        if (soonest <= now + 1) break;
-        continue;
+          soonest = Math.min(soonest, now + (judge.wait(state, VERDICT.localEmpty, waiter.micro, 0, now) ?? 0));
+        break;
       }
       level -= waiter.cost;
       need += waiter.micro;
       head ||= waiter.micro;
+      // No more than this is ever asked for at once.
+      if (need >= most) break;
     }
     if (account !== undefined) {
       account.waiting = need;
       account.waitingHead = head;
       if (need > 0) keeper.waitersChanged(account, now);
-      if (need > 0 && keeper.unreachable(account)) soonest = Math.min(soonest, now + keeper.probeWait(now));
+      if (need > 0 && keeper.unreachable(account)) {
+        const wait = judge.wait(state, VERDICT.ceilingDegraded, head, 0, now) ?? 1;
+        soonest = Math.min(soonest, now + wait, now + keeper.probeWait(account, now));
+      }
     }
-    if (soonest < Number.POSITIVE_INFINITY) wakes.wakeBy(state, soonest);
+    wakes.wakeBy(state, soonest);
   }
 
-  #leave(state: KeyState, waiter: Waiter): void {
-    if (state.waiters?.delete(waiter)) this.#size -= 1;
+  #leave(state: KeyState, queue: WaitQueue, waiter: Waiter): void {
+    if (!queue.remove(waiter)) return;
+    if (queue.size === 0 && state.waiters === queue) state.waiters = undefined;
+    this.#grow(-1);
+  }
+
+  /** While somebody waits, the process must not end for want of anything else to do. */
+  #grow(by: 1 | -1): void {
+    this.#size += by;
+    if (this.#size > 0) {
+      this.#letGo ??= this.#parts.time.keepAlive?.();
+    } else {
+      this.#letGo?.();
+      this.#letGo = undefined;
+    }
   }
 }
 
-/** Whether the store has said that asking again is useless for now. */
-function blocked(state: KeyState, now: Milliseconds): boolean {
-  return (state.account?.blockedUntil ?? 0) > now;
+/** Whether the store has said that asking for this much is useless for now. */
+function blocked(state: KeyState, micro: MicroTokens, now: Milliseconds): boolean {
+  return state.account?.blockedFor(micro, now) ?? false;
 }

@@ -1,0 +1,68 @@
+import type { CeilingStore, LeaseCall, LeaseReply } from '../../src/ceiling/ceiling-store.js';
+import { MemoryCeiling, storeClock } from '../../src/ceiling/memory-ceiling.js';
+import type { Time } from '../../src/time.js';
+import type { Milliseconds } from '../../src/units.js';
+
+/** What becomes of a call: answered, executed with the answer lost, or never executed. */
+export type Fate = 'answer' | 'lose-reply' | 'lose-call' | 'reject';
+
+/**
+ * A ceiling that is a round trip away, for tests on `ManualTime`: a {@link MemoryCeiling} behind a wire that takes
+ * `delayMs` each way, and that a test can cut, slow down or make lose what it carries. It has no `leaseNow`.
+ */
+export class RemoteCeiling implements CeilingStore {
+  readonly inner: MemoryCeiling;
+  readonly #time: Time;
+  /** Each way. */
+  delayMs: Milliseconds;
+  /** False: not connected, as a client says that has lost its server. */
+  ready = true;
+  /** What happens to calls from now on. */
+  fate: Fate = 'answer';
+  /** Calls sent so far, in order. */
+  readonly calls: LeaseCall[] = [];
+  /** Round trips begun: calls that went out together count once. */
+  trips = 0;
+  heartbeats = 0;
+  closed = 0;
+  /** What a heartbeat answers; undefined: the members that have beaten here. */
+  fleet: number | undefined;
+
+  constructor(time: Time, delayMs: Milliseconds = 5, inner = new MemoryCeiling({ clock: storeClock(time) })) {
+    this.#time = time;
+    this.delayMs = delayMs;
+    this.inner = inner;
+  }
+
+  lease(calls: readonly LeaseCall[]): Promise<LeaseReply>[] {
+    this.trips += 1;
+    this.calls.push(...calls);
+    return calls.map((call) => this.#carry(call));
+  }
+
+  async heartbeat(group: string, holder: string): Promise<number> {
+    this.heartbeats += 1;
+    if (this.fate !== 'answer') throw new Error('no heartbeat');
+    const size = await this.inner.heartbeat(group, holder);
+    return this.fleet ?? size;
+  }
+
+  async close(): Promise<void> {
+    this.closed += 1;
+  }
+
+  #carry(call: LeaseCall): Promise<LeaseReply> {
+    const { fate, delayMs } = this;
+    return new Promise((resolve, reject) => {
+      this.#time.after(delayMs, () => {
+        if (fate === 'lose-call') return;
+        if (fate === 'reject') {
+          reject(new Error('ECONNRESET'));
+          return;
+        }
+        const reply = this.inner.leaseNow(call);
+        if (fate === 'answer') this.#time.after(delayMs, () => resolve(reply));
+      });
+    });
+  }
+}
