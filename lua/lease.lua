@@ -32,6 +32,8 @@
 -- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>dddddddddddddddddddd'
+-- What a record's horizon is packed relative to, so that it takes one byte where it is that.
+local USUAL_HORIZON = 250000
 -- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
 local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 --- @include "clock"
@@ -156,7 +158,8 @@ for i = 1, #KEYS / 2 do
           hHorizon, hNext, hRetry, flags = unpackMessage(stored[4])
         hLeaseEnd = hLeaseEnd + hCreditAt
         hMemberUntil = hMemberUntil + hLeaseEnd
-        hSlotAt = hSlotAt and hSlotAt + hCreditAt or 0
+        hSlotAt = hSlotAt and hSlotAt + hCreditAt + hNext or 0
+        hHorizon = hHorizon + USUAL_HORIZON
         hRetry = hRetry + hNext
         hLastGrant = flags < 4 and hGranted or 0
         hGiveBack = flags % 2 == 1
@@ -181,7 +184,8 @@ for i = 1, #KEYS / 2 do
       local flags = (hGiveBack and 1 or 0) + (hConflict and 2 or 0) + (hLastGrant == 0 and 4 or 0)
       local own = pack(
         hCreditAt, hOutstanding, hSeq, hLeaseEnd - hCreditAt, hMemberUntil - hLeaseEnd, hDemand, hWeight, hCredit,
-        hSlotAt ~= 0 and hSlotAt - hCreditAt, hGranted, hLevel, hHorizon, hNext, hRetry - hNext, flags
+        hSlotAt ~= 0 and hSlotAt - hCreditAt - hNext, hGranted, hLevel, hHorizon - USUAL_HORIZON, hNext, hRetry - hNext,
+        flags
       )
       if termsChanged or changed then
         terms = pack(version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil)

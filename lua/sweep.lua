@@ -27,7 +27,7 @@ for j = 1, #fields, 2 do
       retry, flags = unpackMessage(fields[j + 1])
     leaseEnd = leaseEnd + creditAt
     memberUntil = memberUntil + leaseEnd
-    turnAt = turnAt and turnAt + creditAt or 0
+    turnAt = turnAt and turnAt + creditAt + next or 0
     -- Where not all are looked at by the call that rebased, a record from before it betrays itself.
     local clamp = rebased or (not few and leaseEnd > latest + MAX_SKEW)
     if clamp then
@@ -61,7 +61,7 @@ for j = 1, #fields, 2 do
         changed[#changed + 1] = id
         changed[#changed + 1] = pack(
           creditAt, out, lastSeq, leaseEnd - creditAt, memberUntil - leaseEnd, demand, weight, credit,
-          turnAt ~= 0 and turnAt - creditAt, granted, level, horizon, next, retry, flags
+          turnAt ~= 0 and turnAt - creditAt - next, granted, level, horizon, next, retry, flags
         )
       end
     end

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '088c9d85e04385b3f0b25ad930f95f3f418a3fc5',
+  sha1: '5df5edbdcd8a91218862c92105214d9aa995fea8',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -45,6 +45,8 @@ export const leaseScript: EmbeddedScript = {
 -- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>dddddddddddddddddddd'
+-- What a record's horizon is packed relative to, so that it takes one byte where it is that.
+local USUAL_HORIZON = 250000
 -- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
 local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 -- The store's clock, read once a script: what everything in it is dated with.
@@ -424,7 +426,8 @@ end
           hHorizon, hNext, hRetry, flags = unpackMessage(stored[4])
         hLeaseEnd = hLeaseEnd + hCreditAt
         hMemberUntil = hMemberUntil + hLeaseEnd
-        hSlotAt = hSlotAt and hSlotAt + hCreditAt or 0
+        hSlotAt = hSlotAt and hSlotAt + hCreditAt + hNext or 0
+        hHorizon = hHorizon + USUAL_HORIZON
         hRetry = hRetry + hNext
         hLastGrant = flags < 4 and hGranted or 0
         hGiveBack = flags % 2 == 1
@@ -498,7 +501,7 @@ for j = 1, #fields, 2 do
       retry, flags = unpackMessage(fields[j + 1])
     leaseEnd = leaseEnd + creditAt
     memberUntil = memberUntil + leaseEnd
-    turnAt = turnAt and turnAt + creditAt or 0
+    turnAt = turnAt and turnAt + creditAt + next or 0
     -- Where not all are looked at by the call that rebased, a record from before it betrays itself.
     local clamp = rebased or (not few and leaseEnd > latest + MAX_SKEW)
     if clamp then
@@ -532,7 +535,7 @@ for j = 1, #fields, 2 do
         changed[#changed + 1] = id
         changed[#changed + 1] = pack(
           creditAt, out, lastSeq, leaseEnd - creditAt, memberUntil - leaseEnd, demand, weight, credit,
-          turnAt ~= 0 and turnAt - creditAt, granted, level, horizon, next, retry, flags
+          turnAt ~= 0 and turnAt - creditAt - next, granted, level, horizon, next, retry, flags
         )
       end
     end
@@ -725,7 +728,8 @@ end
       local flags = (hGiveBack and 1 or 0) + (hConflict and 2 or 0) + (hLastGrant == 0 and 4 or 0)
       local own = pack(
         hCreditAt, hOutstanding, hSeq, hLeaseEnd - hCreditAt, hMemberUntil - hLeaseEnd, hDemand, hWeight, hCredit,
-        hSlotAt ~= 0 and hSlotAt - hCreditAt, hGranted, hLevel, hHorizon, hNext, hRetry - hNext, flags
+        hSlotAt ~= 0 and hSlotAt - hCreditAt - hNext, hGranted, hLevel, hHorizon - USUAL_HORIZON, hNext, hRetry - hNext,
+        flags
       )
       if termsChanged or changed then
         terms = pack(version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil)
