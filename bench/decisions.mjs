@@ -10,7 +10,7 @@ export const summary = 'one decision in memory: time and allocation beside the f
 
 const CHILD = fileURLToPath(new URL('contenders/decide-child.mjs', import.meta.url));
 /** A young generation that holds all of one reading, so that no collection comes between. */
-const ALLOCATION_ARGUMENTS = ['--expose-gc', '--max-semi-space-size=128', '--min-semi-space-size=128'];
+const ALLOCATION_ARGUMENTS = ['--expose-gc', '--max-semi-space-size=16', '--min-semi-space-size=16'];
 
 const PATTERNS = [
   { name: 'hot', label: '1 hot key, interned', keys: 1, draw: 'hot', fresh: false },
