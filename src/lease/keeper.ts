@@ -1,13 +1,12 @@
-import { type CeilingStore, type LeaseCall, type LeaseReply, partitionOf } from '../ceiling/ceiling-store.js';
+import { type LeaseCall, type LeaseReply, partitionOf } from '../ceiling/ceiling-store.js';
 import { CeilingError } from '../errors.js';
 import { termsFor } from '../policy/policy.js';
-import type { Observer } from '../telemetry/observer.js';
-import type { Random, Time, Timer } from '../time.js';
+import type { Random, Timer } from '../time.js';
 import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
 import { Account, type Flight, type LeasedPolicy, ledgerName } from './account.js';
 import { Breaker } from './breaker.js';
 import { composeCall, IDLE_MS } from './call.js';
-import { Courier } from './courier.js';
+import { Courier, type CourierParts } from './courier.js';
 import { Fleet } from './fleet.js';
 import { type GrantTerms, takeGrant } from './grant.js';
 import { StoreClock } from './store-clock.js';
@@ -16,17 +15,12 @@ import { WakeQueue } from './wake-queue.js';
 import { expire } from './wallet.js';
 
 /** What the keeper is made of. */
-export interface KeeperParts {
-  readonly store: CeilingStore;
-  readonly time: Time;
+export interface KeeperParts extends Omit<CourierParts, 'landed' | 'lost'> {
   readonly random: Random;
-  readonly observer: Observer;
   /** Random identity of this limiter object at the store; new for each, set by no option (rule 3). */
   readonly holder: string;
   readonly group: string;
   readonly weight: number;
-  /** How long a call may take before it is given up. */
-  readonly deadlineMs: Milliseconds;
   /** All accounts there are; asked only when something befell them all. */
   readonly accounts: () => Iterable<Account>;
   /** Told when an account was answered, or can't be: its waiting callers may now be served or refused. */
@@ -242,7 +236,11 @@ export class Keeper {
   #prepare(account: Account, now: Milliseconds): LeaseCall | undefined {
     if (account.flight) return undefined;
     this.#expire(account, now);
-    if (!this.#parts.store.ready) this.#fail(new CeilingError('The ceiling store is not connected.'), true, now);
+    if (!this.#parts.store.ready) {
+      this.#fail(new CeilingError('The ceiling store is not connected.'), true, now);
+      // That was the probe: whoever waits looks again after the pause, and not at once.
+      if (this.#breaker.admits(now)) this.#breaker.sent(now);
+    }
     if (now < account.blockedUntil && !account.forced) {
       this.#schedule(account, now);
       return undefined;
