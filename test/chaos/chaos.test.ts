@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundleInstance } from './instance/bundle.js';
+import { ProcessPool } from './process-pool.js';
+import type { Scenario } from './scenario.js';
+import { scenarios } from './scenarios/index.js';
+import { withRedis } from './scenarios/redis-data.js';
+import { afterStoreLoss, type Outcome, Stage } from './stage.js';
+import { writeTable } from './table.js';
+
+/** `npm run chaos`: every scenario, faults of their full length, processes of its own for each; and the table. */
+const full = process.env['HEADGATE_CHAOS'] === 'full';
+
+describe('a fleet of processes on real servers keeps its bound:', () => {
+  const outcomes = new Map<Scenario, Outcome>();
+  let instance: Awaited<ReturnType<typeof bundleInstance>>;
+  let processes: ProcessPool;
+
+  beforeAll(async () => {
+    instance = await bundleInstance();
+    processes = new ProcessPool(instance.program, !full);
+  });
+  afterAll(async () => {
+    const troubles = await processes.close();
+    await instance.remove();
+    if (full) writeTable(scenarios, outcomes);
+    expect(troubles).toEqual([]);
+  });
+
+  it('(or else is found out: a fleet that takes lost data for a new store is over it)', async () => {
+    const stage = new Stage({ processes, full });
+    try {
+      const { fleet, redis } = await stage.fleetOnRedis({ newStore: 'full' });
+      const lostAt = stage.now();
+      await withRedis(redis.port, (client) => client.flushall());
+      const { over, problems } = await stage.conclude(fleet, {
+        rules: afterStoreLoss(fleet, lostAt),
+        healedAt: lostAt,
+      });
+      expect(over).toBeGreaterThan(0);
+      expect(problems).toEqual([expect.stringContaining('begun before the loss')]);
+    } finally {
+      await stage.dispose();
+    }
+  });
+
+  for (const scenario of scenarios.filter(({ inTests }) => full || inTests)) {
+    const { name, missing } = scenario;
+    it.skipIf(missing?.() !== undefined)(name, { timeout: 120_000 }, async () => {
+      const stage = new Stage({ processes, full });
+      try {
+        const outcome = await scenario.play(stage);
+        expect(outcome.problems).toEqual([]);
+        outcomes.set(scenario, outcome);
+      } finally {
+        await stage.dispose();
+      }
+    });
+  }
+});
