@@ -132,7 +132,7 @@ export class Keeper {
    * `counted`: it is part of what the account's waiting callers need.
    */
   fetchNow(account: Account, cost: MicroTokens, counted: boolean, now: Milliseconds): boolean {
-    if (!this.#parts.store.leaseNow || !this.#mayAsk(account, cost, now)) return false;
+    if (!this.#parts.store.leaseNow || !this.#breaker.admits(now) || !this.#mayAsk(account, cost, now)) return false;
     if (!counted) account.missed = Math.max(account.missed, cost);
     const call = this.#prepare(account, now);
     if (call) this.#courier.sendNow(call, account);
@@ -289,7 +289,7 @@ export class Keeper {
     if (this.#breaker.open) this.#recovered(now);
     else this.#breaker.succeeded();
     if (reply.era !== account.era) this.#newEra(account, reply.era);
-    if (account.released && account.balance > 0) account.forced = true;
+    if ((account.released || this.#closing) && account.balance > 0) account.forced = true;
     this.#parts.settled(account);
     if (account.forced || (account.waiting > account.balance && now >= account.blockedUntil))
       this.#enqueueOnce(account);
