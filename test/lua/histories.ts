@@ -1,5 +1,11 @@
 import fc from 'fast-check';
-import { type LeaseCall, type LeaseReply, partitionOf } from '../../src/ceiling/ceiling-store.js';
+import {
+  type LeaseCall,
+  type LeaseReply,
+  leaseGrace,
+  MAX_AGE_US,
+  partitionOf,
+} from '../../src/ceiling/ceiling-store.js';
 import type { CeilingTerms, Inheritance } from '../../src/policy/policy.js';
 import { MICRO } from '../../src/units.js';
 import type { LedgerPair, Moment } from './ledger-pair.js';
@@ -31,6 +37,10 @@ const STEPS_US = [
   ...[0, 1, 999, 1_500, 10_000, 33_333, 100_000, 249_000, 251_000, 500_000, 1_000_000, 2_200_000, 61_000_000],
   ...[-1, -50_000, -100_000, -100_001, -5_000_000, -3_600_000_000],
 ];
+
+const START = 1_800_000_000_000_000;
+/** Slow buckets are kept for up to 71 years: too far to go there twice and stay below 2^53 µs. */
+const FORESEEN_US = 30 * 86_400_000_000;
 
 function twoKeysOfOnePartition(): [string, string] {
   const first = 'tenant-0';
@@ -68,6 +78,8 @@ export type CallPlan = typeof callPlan extends fc.Arbitrary<infer T> ? T : never
 const step = fc.oneof(
   { weight: 12, arbitrary: fc.record({ calls: fc.array(callPlan, { minLength: 1, maxLength: 4 }) }) },
   { weight: 8, arbitrary: fc.record({ elapse: fc.constantFrom(...STEPS_US) }) },
+  /** To the microsecond at which something ends, or may just still be believed. */
+  { weight: 3, arbitrary: fc.record({ until: fc.nat(7) }) },
   { weight: 3, arbitrary: fc.record({ repeat: fc.nat(12) }) },
   { weight: 1, arbitrary: fc.record({ server: fc.constantFrom('', 'a', 'b', 'c') }) },
   { weight: 1, arbitrary: fc.record({ evict: fc.nat(BUCKETS.length - 1) }) },
@@ -83,6 +95,31 @@ export const history = fc.record({
   loseAllAt: fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, fc.nat(60)),
 });
 export type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
+
+/** All holders want more than there is, spend all they get, and lose nothing: the ledger is worked at its limit. */
+export const saturated: fc.Arbitrary<History> = fc.record({
+  terms: fc.constantFrom(0, 1, 2, 7),
+  newStore: fc.constant('full' as const),
+  loseAllAt: fc.constant(-1),
+  steps: fc
+    .array(fc.record({ greed: fc.integer({ min: 4, max: 32 }), elapse: fc.integer({ min: 1_000, max: 40_000 }) }), {
+      minLength: 60,
+      maxLength: 90,
+    })
+    .map((turns) => turns.flatMap(({ greed, elapse }, turn) => [{ calls: [greedy(turn, greed)] }, { elapse }])),
+});
+
+function greedy(turn: number, greed: number): CallPlan {
+  const plain = { bucket: 0, giveBack: 0, head: 0, weight: 1, terms: 0, version: 0, since: 0, skew: 0 };
+  const rest = {
+    inheritance: 'as-is',
+    fate: 'taken',
+    witness: false,
+    lease: 2_000_000,
+    demand: 4_000_000_000,
+  } as const;
+  return { ...plain, ...rest, holder: turn % HOLDERS.length, spend: 4, need: greed, want: greed };
+}
 
 /** One holder's side of one bucket. */
 interface Account {
@@ -103,20 +140,28 @@ export class Player {
   readonly #sent: LeaseCall[] = [];
   readonly #versions = new Map<string, number>();
   readonly #names = [...HOLDERS];
+  /** Boundaries of late: of leases, records, buckets and beliefs. */
+  readonly #moments: number[] = [];
   #seq = 0;
 
   constructor(pair: LedgerPair, { terms, newStore }: Pick<History, 'terms' | 'newStore'>) {
     this.#pair = pair;
     this.#baseTerms = terms;
-    this.#moment = { now: 1_800_000_000_000_000, server: 'a', newStore };
+    this.#moment = { now: START, server: 'a', newStore };
   }
 
-  /** How many calls were executed, and how much was granted. */
+  /** How many calls were executed, and what was granted of all that the first bucket could give. */
   calls = 0;
   granted = 0;
 
+  get grantedShare(): number {
+    const { burst, rateNum, rateDen } = TERMS[this.#baseTerms] as CeilingTerms;
+    return this.granted / (burst + ((this.#moment.now - START) / rateDen) * rateNum);
+  }
+
   async play(step: Step, compare: (lua: unknown, model: unknown) => void): Promise<void> {
     if ('elapse' in step) this.#moment.now += step.elapse;
+    else if ('until' in step) this.#moment.now = this.#moments.at(-1 - step.until) ?? this.#moment.now;
     else if ('server' in step) this.#moment.server = step.server;
     else if ('newHolder' in step) this.#names[step.newHolder] = `again-${this.#seq}-`.padEnd(16, '1');
     else if ('evict' in step) {
@@ -226,6 +271,9 @@ export class Player {
       BUCKETS.findIndex((b) => b.key === call.key && b.fence === call.fence),
     );
     if (reply.status !== 'granted') return;
+    const end = reply.now + call.lease + leaseGrace(call.lease);
+    const moments = [end, end + MAX_AGE_US, reply.certainUntil, call.sentAt > 0 ? call.sentAt + MAX_AGE_US : end];
+    this.#moments.push(...moments.filter((moment) => moment - reply.now < FORESEEN_US));
     if (reply.incarnation !== account.incarnation) account.taken = 0;
     account.inHand += reply.granted;
     account.taken += reply.granted;

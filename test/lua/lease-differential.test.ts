@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type History, history, Player } from './histories.js';
+import { type History, history, Player, saturated } from './histories.js';
 import { LedgerPair } from './ledger-pair.js';
 
 let redis: Redis;
@@ -26,17 +26,43 @@ async function play({ steps, loseAllAt, ...start }: History): Promise<Player> {
   return player;
 }
 
+/** Of runs that failed once; `HEADGATE_TEST_SEED=… npx vitest run test/lua` runs one alone. */
+const SEEDS_KEPT = [1395000671];
+
+function seeds(): number[] {
+  const asked = process.env['HEADGATE_TEST_SEED'];
+  return asked === undefined ? [...SEEDS_KEPT, Math.floor(Math.random() * 2 ** 31)] : [Number(asked)];
+}
+
 describe('the Lua in Redis and the model in memory', () => {
-  it('answer every history alike, and hold the same afterwards', async () => {
-    const seed = Number(process.env['HEADGATE_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-    let calls = 0;
-    await fc.assert(
-      fc.asyncProperty(history, async (history) => {
-        calls += (await play(history)).calls;
-      }),
-      { seed, numRuns: 120, endOnFailure: false },
-    );
-    console.log(`${calls} calls in ${histories} histories, seed ${seed}`);
-    expect(calls).toBeGreaterThan(2_000);
-  }, 60_000);
+  it.each(seeds())(
+    'answer every history alike, and hold the same afterwards (seed %i)',
+    async (seed) => {
+      let calls = 0;
+      await fc.assert(
+        fc.asyncProperty(history, async (history) => {
+          calls += (await play(history)).calls;
+        }),
+        { seed, numRuns: 100 },
+      );
+      expect(calls).toBeGreaterThan(2_000);
+    },
+    60_000,
+  );
+
+  it.each(seeds())(
+    'do so where all is granted that can be (seed %i)',
+    async (seed) => {
+      const shares: number[] = [];
+      await fc.assert(
+        fc.asyncProperty(saturated, async (history) => {
+          shares.push((await play(history)).grantedShare);
+        }),
+        { seed, numRuns: 20 },
+      );
+      expect(Math.max(...shares)).toBeLessThanOrEqual(1);
+      expect(shares.sort((a, b) => a - b)[shares.length / 2]).toBeGreaterThan(0.8);
+    },
+    60_000,
+  );
 });
