@@ -24,7 +24,7 @@ interface CheckedOptions {
 
 /** Checks the options of one call; the cost itself is checked with the policy. */
 export function checkAcquireOptions(options: AcquireOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidOptionError(`Expected the options of \`acquire\` to be an object, got ${show(options)}.`);
   }
   for (const name of Object.keys(options)) {

@@ -26,7 +26,7 @@ export interface LimiterOptions<Redis = unknown, Nats = unknown> {
   readonly weight?: number;
   /** How long a call to the ceiling store may take before it is given up: 5 to 120 ms. Default 100. */
   readonly callDeadlineMs?: Milliseconds;
-  /** Most keys held for each policy; the rest share one overflow bucket. Whole, at least 1. Default 100,000. */
+  /** Most keys held for each policy; the rest share one overflow bucket. 1 to 16,000,000, whole. Default 100,000. */
   readonly maxKeys?: number;
   /** First part of every key in Redis: 1 to 32 of A–Z a–z 0–9 `_` `-`. Default `'hg'`. */
   readonly keyPrefix?: string;
@@ -50,6 +50,10 @@ export interface LimiterOptions<Redis = unknown, Nats = unknown> {
 type Check = readonly [name: keyof LimiterOptions, expected: string, fits: (value: never) => boolean];
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+const hasMethods =
+  (...names: readonly string[]) =>
+  (value: unknown): boolean =>
+    isObject(value) && names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
 const isWhole = (least: number, most: number) => (value: number) =>
   Number.isSafeInteger(value) && value >= least && value <= most;
 const isLabel = (value: string): boolean => typeof value === 'string' && value.length > 0 && value.length <= 128;
@@ -66,25 +70,37 @@ const CHECKS: readonly Check[] = [
     'a nats:// URL, or a connection',
     (value: unknown) => isObject(value) || (typeof value === 'string' && value !== ''),
   ],
-  ['ceiling', 'a ceiling store', isObject],
-  ['policySource', 'a policy source', isObject],
+  [
+    'ceiling',
+    'a ceiling store (ready, lease, heartbeat, close)',
+    (value: unknown) => hasMethods('lease', 'heartbeat', 'close')(value) && 'ready' in (value as object),
+  ],
+  ['policySource', 'a policy source (watch, list, publish, close)', hasMethods('watch', 'list', 'publish', 'close')],
   ['instanceId', 'a text of 1 to 128 characters', isLabel],
   ['group', 'a text of 1 to 128 characters', isLabel],
   ['weight', 'a whole number from 1 to 1,000', isWhole(1, 1_000)],
-  ['callDeadlineMs', 'a number of ms from 5 to 120', (value: number) => value >= 5 && value <= 120],
-  ['maxKeys', 'a whole number of at least 1', isWhole(1, 16_000_000)],
-  ['keyPrefix', '1 to 32 characters of A–Z a–z 0–9 _ -', (value: string) => /^[A-Za-z0-9_-]{1,32}$/.test(value)],
+  [
+    'callDeadlineMs',
+    'a number of ms from 5 to 120',
+    (value: unknown) => typeof value === 'number' && value >= 5 && value <= 120,
+  ],
+  ['maxKeys', 'a whole number from 1 to 16,000,000', isWhole(1, 16_000_000)],
+  [
+    'keyPrefix',
+    '1 to 32 characters of A–Z a–z 0–9 _ -',
+    (value: unknown) => typeof value === 'string' && /^[A-Za-z0-9_-]{1,32}$/.test(value),
+  ],
   ['newStore', "'empty' or 'full'", (value: string) => value === 'empty' || value === 'full'],
   ['telemetry', 'true or false', (value) => typeof value === 'boolean'],
   ['observer', 'an observer', isObject],
   ['onTrouble', 'a function', (value) => typeof value === 'function'],
-  ['time', 'clocks and timers', isObject],
+  ['time', 'clocks and timers (now, wallNow, after)', hasMethods('now', 'wallNow', 'after')],
   ['random', 'a function', (value) => typeof value === 'function'],
 ];
 
 /** Checks the options of `createLimiter`; changes nothing. */
 export function checkLimiterOptions(options: LimiterOptions): void {
-  if (!isObject(options))
+  if (!isObject(options) || Array.isArray(options))
     throw new InvalidOptionError(`Expected the options of \`createLimiter\` to be an object, got ${show(options)}.`);
   const given = options as Record<string, unknown>;
   for (const name of Object.keys(given)) {

@@ -9,7 +9,7 @@ function grantTimes(api: PolicyLimiter, time: ManualTime, times: number, cost = 
   const start = time.now();
   const granted: number[] = [];
   for (let i = 0; i < times; i++) {
-    void api.acquire('k', { cost, maxWaitMs: 1e9 }).then((decision) => {
+    void api.acquire('k', { cost, maxWaitMs: Number.POSITIVE_INFINITY }).then((decision) => {
       if (decision.allowed) granted.push(time.now() - start);
     });
   }
@@ -192,8 +192,8 @@ describe('acquire', () => {
     expect(api.tryAcquire('k')).toBe(false);
     await time.advance(30 * 86_400_000 - 11);
     expect(granted).toEqual([]);
-    await time.advance(3);
-    expect(granted).toHaveLength(1);
+    await time.advance(1);
+    expect(granted).toEqual([30 * 86_400_000]);
     expect(Math.max(...delays)).toBeLessThanOrEqual(2_147_483_647);
   });
 

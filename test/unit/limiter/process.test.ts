@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BuiltPackage } from '../../support/built-package.js';
+
+let built: BuiltPackage;
+beforeAll(async () => {
+  built = await BuiltPackage.build();
+}, 60_000);
+afterAll(() => built.remove());
+
+/** A ceiling store that grants a wallet full of tokens at the first call, so that the rest is the hot path alone. */
+const GENEROUS = `
+  const generous = {
+    ready: true,
+    lease: (calls) => calls.map((call) => Promise.resolve({
+      status: 'granted', seq: call.seq, now: 1_000_000, era: 'e', version: call.version, burst: call.burst,
+      rateNum: call.rateNum, rateDen: call.rateDen, granted: call.need > 0 ? 4e12 : 0, level: 0, horizon: 1, next: 0,
+      retry: 0, giveBack: false, conflict: false, incarnation: 1, certainUntil: 2e15,
+    })),
+    heartbeat: async () => 1,
+    close: async () => {},
+  };
+  const time = { now: () => 1, wallNow: () => 1, after: (ms, task) => {
+    const timer = setTimeout(task, ms); timer.unref(); return { cancel: () => clearTimeout(timer) };
+  } };
+`;
+
+describe('a process', () => {
+  it('allocates nothing of ours when tryAcquire allows, in either tier', async () => {
+    const { code, stdout, stderr } = await built.run(
+      `
+      import { createLimiter } from 'headgate';
+      ${GENEROUS}
+      for (const tiers of [
+        { local: { rate: 1, burst: 4e6 } },
+        { ceiling: { rate: 1, burst: 4e6 } },
+        { local: { rate: 1, burst: 4e6 }, ceiling: { rate: 1, burst: 4e6 } },
+      ]) {
+        const limiter = await createLimiter({ policies: [{ name: 'api', ...tiers }], ceiling: generous, time, telemetry: false });
+        const api = limiter.policy('api');
+        api.tryAcquire('key');
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        const run = (times) => {
+          let denied = 0;
+          for (let i = 0; i < times; i++) if (!api.tryAcquire('key')) denied += 1;
+          return denied;
+        };
+        run(500_000);
+        gc();
+        gc();
+        const before = process.memoryUsage().heapUsed;
+        const denied = run(1_000_000);
+        const bytes = process.memoryUsage().heapUsed - before;
+        console.log(JSON.stringify({ denied, bytes }));
+        await limiter.close();
+      }
+      // What the same measurement says of a loop that does allocate.
+      const sink = [];
+      const before = process.memoryUsage().heapUsed;
+      for (let i = 0; i < 1_000_000; i++) sink[i & 7] = { i };
+      console.log(JSON.stringify({ control: process.memoryUsage().heapUsed - before }));
+      `,
+      // A young generation that is never collected meanwhile: what is allocated stays to be seen.
+      ['--expose-gc', '--max-semi-space-size=256', '--min-semi-space-size=256', '--single-threaded-gc'],
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    const results = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(results.pop().control).toBeGreaterThan(8_000_000);
+    expect(results).toHaveLength(3);
+    for (const { denied, bytes } of results) {
+      expect(denied).toBe(0);
+      // A million calls; one boxed number each would be 12 or 16 MB. What is left is the engine's, compiling.
+      expect(bytes).toBeLessThan(4_000_000);
+    }
+  }, 30_000);
+
+  it('ends by itself though a limiter is open, with keys, leases and timers', async () => {
+    const { code, stdout, stderr } = await built.run(`
+      import { createLimiter } from 'headgate';
+      const policies = [{ name: 'api', local: { rate: 1, per: '1d', burst: 5 }, ceiling: { rate: 100, burst: 100 } }];
+      const limiter = await createLimiter({ policies, telemetry: false });
+      for (let i = 0; i < 100; i++) limiter.policy('api').tryAcquire('k' + (i % 7));
+      await limiter.policy('api').acquire('another');
+      console.log('done');
+    `);
+    expect([code, stdout, stderr]).toEqual([0, 'done\n', '']);
+  }, 30_000);
+
+  it('stays alive while an acquire waits, and only then', async () => {
+    const { code, stdout, stderr } = await built.run(`
+      import { createLimiter } from 'headgate';
+      const limiter = await createLimiter({ policies: [{ name: 'api', local: { rate: 10, burst: 1 } }], telemetry: false });
+      const api = limiter.policy('api');
+      for (let i = 0; i < 4; i++) console.log((await api.acquire('k', { maxWaitMs: 5_000 })).allowed);
+    `);
+    expect([code, stdout, stderr]).toEqual([0, 'true\ntrue\ntrue\ntrue\n', '']);
+  }, 30_000);
+
+  it('survives denials and faults that nobody handles, under --unhandled-rejections=strict (C181)', async () => {
+    const { code, stdout, stderr } = await built.run(
+      `
+      import { createLimiter } from 'headgate';
+      const broken = { ready: true, lease: () => { throw new Error('x'); }, heartbeat: () => { throw new Error('y'); }, close: async () => {} };
+      const limiter = await createLimiter({
+        policies: [{ name: 'local', local: { rate: 1, burst: 1 } }, { name: 'ceiling', ceiling: { rate: 1, burst: 1 } }],
+        ceiling: broken, telemetry: false, onTrouble: () => {},
+      });
+      for (const name of ['local', 'ceiling']) {
+        for (let i = 0; i < 3; i++) { limiter.policy(name).acquire('k'); limiter.policy(name).tryAcquire('k'); }
+        await Promise.all([limiter.policy(name).acquire('k'), limiter.policy(name).acquire('k', { maxWaitMs: 50 })]);
+      }
+      await limiter.close();
+      console.log('alive');
+      `,
+      ['--unhandled-rejections=strict'],
+    );
+    expect([code, stdout, stderr]).toEqual([0, 'alive\n', '']);
+  }, 30_000);
+
+  it('warns of no timer that is too long (C34)', async () => {
+    const { code, stderr } = await built.run(`
+      import { createLimiter } from 'headgate';
+      const limiter = await createLimiter({ policies: [{ name: 'api', local: { rate: 1, per: '365d', burst: 1 } }], telemetry: false });
+      limiter.policy('api').tryAcquire('k');
+      const waiting = limiter.policy('api').acquire('k', { maxWaitMs: 1e12 });
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      await limiter.close();
+      await waiting;
+    `);
+    expect([code, stderr]).toEqual([0, '']);
+  }, 30_000);
+});
