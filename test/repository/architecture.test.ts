@@ -16,6 +16,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   units: [],
   errors: [],
   time: ['units'],
+  version: [],
 
   // Ports.
   'telemetry/observer': FOUNDATION,
@@ -28,11 +29,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   policy: [...FOUNDATION, 'telemetry/observer'],
   ceiling: [...VOCABULARY, 'telemetry/observer'],
   lease: [...VOCABULARY, 'ceiling/ceiling-store', 'telemetry/observer'],
-  limiter: [...FOUNDATION, 'algorithm', 'lease', 'policy', 'telemetry/observer'],
+  limiter: [...FOUNDATION, 'algorithm', 'lease', 'policy', 'ceiling/ceiling-store', 'telemetry/observer'],
 
   // The composition root, and the public API in front of it.
-  'create-limiter': [...FOUNDATION, 'limiter', 'ceiling', 'policy', 'telemetry'],
-  index: [...FOUNDATION, 'create-limiter', 'limiter', 'ceiling', 'policy', 'telemetry'],
+  'create-limiter': [...FOUNDATION, 'version', 'limiter', 'ceiling', 'policy', 'telemetry'],
+  index: [...FOUNDATION, 'version', 'create-limiter', 'limiter', 'ceiling', 'policy', 'telemetry'],
 
   // Subpath exports and programs stand on the public API.
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],
