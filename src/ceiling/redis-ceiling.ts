@@ -17,7 +17,7 @@ export interface RedisCeilingOptions {
   readonly prefix?: string;
   /** What buckets hold in a store without any data: nothing (default), or, where there was none before, all they can. */
   readonly newStore?: 'empty' | 'full';
-  /** Told about what does not stop the ceiling and yet weakens it (see `docs/redis.md`). */
+  /** Told about what does not stop the ceiling and yet weakens it (see `docs/decisions/who-answers.md`). */
   readonly onTrouble?: (error: CeilingError) => void;
   /** For eras; `crypto` by default. */
   readonly random?: Random;
