@@ -11,9 +11,9 @@ export interface RedisConnection {
 }
 
 /** Callers have deadlines of their own; this one only keeps what is never answered from piling up. */
-const COMMAND_TIMEOUT_MS: Milliseconds = 500;
+const COMMAND_TIMEOUT_MS: Milliseconds = 1_000;
 /** A server that has not said a word for so long while something waits for it is given up, and connected to anew. */
-const SOCKET_TIMEOUT_MS: Milliseconds = 1_000;
+const SOCKET_TIMEOUT_MS: Milliseconds = 1_500;
 const CONNECT_TIMEOUT_MS: Milliseconds = 2_000;
 const LONGEST_RETRY_MS: Milliseconds = 2_000;
 
