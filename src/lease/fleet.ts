@@ -4,6 +4,10 @@ import type { Milliseconds } from '../units.js';
 
 /** How often a limiter says that it is alive. */
 const HEARTBEAT_MS: Milliseconds = FLEET_TTL_MS / 6;
+/** Soon after it began it says so again, and then ever less often: those who began with it were not counted yet. */
+const FIRST_HEARTBEAT_MS: Milliseconds = 250;
+/** What the first answer says is who was there before; only from the next one on is the size of the fleet known. */
+const ANSWERS_TO_KNOW = 2;
 /** How long the largest fleet seen is remembered. */
 const MEMORY_MS: Milliseconds = 600_000;
 
@@ -27,6 +31,8 @@ export class Fleet {
   readonly #parts: FleetParts;
   readonly #seen: { size: number; at: Milliseconds }[] = [];
   #timer: Timer | undefined;
+  #pauseMs = FIRST_HEARTBEAT_MS;
+  #answers = 0;
   #started = false;
   #closed = false;
 
@@ -43,6 +49,7 @@ export class Fleet {
 
   /** Largest size in the last ten minutes, or the last one learnt; 0 while none was. */
   get size(): number {
+    if (this.#answers < ANSWERS_TO_KNOW) return 0;
     this.#forget();
     let largest = 0;
     for (const { size } of this.#seen) largest = Math.max(largest, size);
@@ -56,7 +63,8 @@ export class Fleet {
 
   /** The next beat does not wait for the answer to this one: a store may never give it. */
   #beat(): void {
-    const pause = HEARTBEAT_MS * (0.9 + 0.2 * this.#parts.random());
+    const pause = this.#pauseMs * (0.9 + 0.2 * this.#parts.random());
+    this.#pauseMs = Math.min(HEARTBEAT_MS, 2 * this.#pauseMs);
     this.#timer = this.#parts.time.after(pause, () => this.#beat());
     if (this.#parts.store.ready) void this.#count();
   }
@@ -67,6 +75,7 @@ export class Fleet {
     try {
       const size = await store.heartbeat(group, holder);
       if (this.#closed || !(size >= 1)) return;
+      this.#answers += 1;
       this.#forget();
       this.#seen.push({ size, at: time.now() });
       answered();

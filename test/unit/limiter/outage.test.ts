@@ -113,9 +113,10 @@ describe('in an outage', () => {
 
   it('the mode share denies while the size of the fleet is not known', async () => {
     const { api, time, remote } = await remoteLimiterOf({ ceiling, outage: { mode: 'share' } }, {});
+    await time.advance(1_000);
     remote.ready = false;
     remote.fate = 'reject';
-    // The heartbeat at the start was answered; a limiter that never got one:
+    // Its first heartbeats were answered; a limiter that never got an answer:
     const lonely = new ManualTime(1_000);
     const unreachable = new RemoteCeiling(lonely);
     unreachable.ready = false;
