@@ -301,7 +301,7 @@ describe('aborting an acquire', () => {
     expect(granted).toEqual([1_000]);
   });
 
-  it('leaves no timer and no key behind', async () => {
+  it('leaves no timer and no key behind (C52)', async () => {
     const { api, time, limiter } = await limiterOf({ local: { rate: 1, burst: 1 } });
     const controls = Array.from({ length: 200 }, () => new AbortController());
     const waits = controls.map(({ signal }) => api.acquire('k', { signal, maxWaitMs: 1e6 }));

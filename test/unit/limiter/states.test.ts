@@ -4,7 +4,7 @@ import { allowed, denied, limiterOf, remoteLimiterOf, soFar } from '../../suppor
 const ceiling = { rate: 10, burst: 10 };
 
 describe('a key with a remote ceiling is', () => {
-  it('cold until the first lease is here: tryAcquire denies and fetches', async () => {
+  it('cold until the first lease is here: tryAcquire denies and fetches (C158)', async () => {
     const { api, time } = await remoteLimiterOf({ ceiling });
     expect(api.decide('k')).toMatchObject({ allowed: false, limitedBy: 'ceiling', reason: 'cold', degraded: false });
     expect(api.decide('k')).toMatchObject({ reason: 'cold', retryAfterMs: 1 });
