@@ -263,15 +263,15 @@ export const scenarios = [
     id: `large-cost-${burst}`,
     title: `cost 0.9 B passes under load, B = ${burst / 1_000} s of R`,
     scenario: {
-      duration: '65s',
-      warmUp: '5s',
+      duration: `${80 * burst}ms`,
+      warmUp: '1s',
       policies: policy(1000, burst),
       fleet: [
         { name: 'others', instances: 19, traffic: { rate: 100 } },
         {
           name: 'large',
           instances: 1,
-          traffic: { shape: 'cron', size: 1, every: 5 * burst, cost: 0.9 * burst, maxWaitMs: 4 * burst },
+          traffic: { shape: 'cron', size: 1, every: 25 * burst, cost: 0.9 * burst, maxWaitMs: 4 * burst },
         },
       ],
     },
@@ -293,7 +293,7 @@ export const scenarios = [
         {
           name: 'late',
           instances: 1,
-          traffic: { shape: 'cron', size: 1, every: '11s', from: '11s', cost: 1000, maxWaitMs: 0.5 },
+          traffic: { shape: 'cron', size: 1, every: '11s', from: '11s', cost: 1000, maxWaitMs: 5 },
         },
       ],
     },

@@ -8,7 +8,9 @@ import { LONGEST_US, refillTime } from './exact.js';
  *
  * The fair level λ is the water level of weighted max-min sharing: Σ min(demand, weight·λ) = R. While demand fits, a
  * holder gets what it needs and a batch for its own demand. When it does not, each holder earns entitlement at
- * weight·λ and is granted up to it; where λ is less than a token a batch, denied holders get slots at the refill rate.
+ * weight·λ and is granted up to it, and what is left over in the bucket is shared by those who ask for more. Where λ is
+ * less than a token a batch, only needs are granted, to those whose turn it is, and denied holders get slots at the
+ * refill rate. A need too large to be earned soon is saved for, and paid back. `docs/shares.md` tells it with examples.
  * Nothing here can break the ceiling: it only chooses a grant between 0 and T.
  */
 export interface Allotment {
@@ -21,55 +23,80 @@ export interface Allotment {
 }
 
 /** The longest span of demand one batch is sized for, unless the fleet is so large that its calls must be spaced. */
-const HORIZON_US: Microseconds = 250 * MICROS_PER_MS;
+const HORIZON_US: Microseconds = 300 * MICROS_PER_MS;
 /** A fleet's calls about one bucket are spaced so that it makes at most this many a second. */
 const CALLS_PER_SECOND = 11_000;
 /** Of the time to fill the bucket, how much a batch may span: what is outstanding counts against the burst. */
-const HORIZON_OF_FILL = 2.5;
-/** Below this many tokens a batch, batches would strand the last tokens: only needs are granted, by slots. */
+const HORIZON_OF_FILL = 2;
+/** Below this many tokens, or calls' worth, a batch would strand the last tokens: only needs are granted, in turn. */
 const FEW_TOKENS = 1.5 * MICRO;
+const FEW_NEEDS = 1.5;
+/** Where batches are too small: how much of the bucket must be full (a fifth) to let in whoever is not in debt. */
+const FILL_OPENS = 5;
+/** Where the bucket takes longer than this to fill, tokens are not kept for a turn that may never be claimed. */
+const LONGEST_KEPT_US: Microseconds = 60_000 * MICROS_PER_MS;
 /** How many of its own turns a member may miss before fairness forgets it. */
 const TURNS_REMEMBERED = 3;
+/** The floor: however little it weighs, a holder's share is a tenth of an equal one. */
+const FLOOR_PARTS = 10;
+/** How much longer than all of the refill would take a large need is saved for: the others get the rest of it. */
+const SAVING_TIME = 1.4;
 
 /** Chooses the grant for `holder`, whose demand is already counted in `bucket`; T is brought up to `now`. */
 export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds): Allotment {
   const rate = (bucket.rateNum / bucket.rateDen) * MICRO;
   const horizon = horizonOf(bucket);
-  const level = fairLevel(bucket, rate);
-  const share = level > 0 ? level * holder.weight : (rate * holder.weight) / totalWeight(bucket);
+  const { level, total, hungry } = fairLevel(bucket, rate);
+  const part = level > 0 ? level * holder.weight : (rate * holder.weight) / total;
+  const share = Math.max(part, rate / (FLOOR_PARTS * bucket.members));
   const batch = (share * horizon) / MICRO;
-  const few = level > 0 && batch < FEW_TOKENS;
+  const few = level > 0 && batch < Math.max(FEW_TOKENS, FEW_NEEDS * call.head);
   holder.memberUntil = Math.max(
     now + call.lease + leaseGrace(call.lease),
     now + Math.min(LONGEST_US, Math.ceil((TURNS_REMEMBERED * MICRO * MICRO) / share)),
   );
   earn(holder, share, batch, call.head, now);
+  const lent = bucket.reservedFor === call.holder;
   // With nobody to share with there is nothing to be fair about: what is there is had, and waited for no longer than needed.
   const alone = bucket.members === 1;
 
-  const available = availableTo(bucket, holder, call, now);
+  const available = availableTo(bucket, call, now);
   const ask = call.need + call.want;
   // A need that can't be met at all is not met in part: the rest would lie in a wallet while it waits.
   const enough = available >= call.head;
   const need = enough ? Math.min(call.need, available) : 0;
+  // A bucket that is full loses what is refilled: then nobody has to be held to a share.
+  const fill = available / Math.max(1, bucket.burst - bucket.outstanding);
+  const free = alone || fill >= 1;
   let granted: MicroTokens;
   if (level === 0) {
     granted = enough ? Math.max(need, Math.min(ask, whole(available / (bucket.members + 1)))) : 0;
   } else if (few) {
-    granted = Math.min(need, Math.max(call.head, MICRO));
+    // In turn: first who is owed a token, and the fuller the bucket the sooner one who has just had one.
+    const kept = refillTime(bucket.burst, bucket) <= LONGEST_KEPT_US;
+    const least = Math.max(call.head, MICRO);
+    const turn = !kept || holder.credit >= least * (1 - FILL_OPENS * fill);
+    granted = turn || free || lent ? Math.min(need, least) : 0;
   } else {
-    const surplus = whole((available - 2 * batch) / (bucket.members + 1));
-    const entitled = Math.min(ask, available, Math.max(whole(holder.credit), surplus, alone ? need : 0));
+    // What the holders below the level may take soon stays; the rest is for the hungry, of whom about half ask in time.
+    const reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO);
+    const surplus = whole(((available - reserve) * holder.weight) / (hungry / 2 + holder.weight));
+    const entitled = Math.min(
+      ask,
+      available,
+      Math.max(whole(holder.credit), surplus, free ? need : 0, lent ? call.head : 0),
+    );
     granted = entitled >= call.head ? Math.max(0, entitled) : 0;
   }
   if (bucket.reservedFor !== '' && bucket.reservedFor !== call.holder) granted = Math.min(granted, need);
   // Entitlement that T could not back is forfeited: else everybody stays at its cap over an empty bucket.
   if (level > 0 && !few && granted >= whole(available) && holder.credit > granted) holder.credit = granted;
   holder.credit -= granted;
-  if (alone && holder.credit < 0) holder.credit = 0;
+  // While demand fits nobody owes anybody.
+  if ((alone || level === 0) && holder.credit < 0) holder.credit = 0;
 
   const unmet = granted < call.head;
-  if (unmet) reserve(bucket, call, now);
+  if (unmet) reserve(bucket, holder, call, share, now);
   else if (bucket.reservedFor === call.holder) bucket.reservedFor = '';
   const short = refillTime(call.head - bucket.level.tokens, bucket);
   let next: Microseconds = 0;
@@ -80,6 +107,7 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
   } else if (unmet && !alone) {
     next = slot(bucket, holder, call, now) - now;
   }
+  if (unmet && bucket.reservedFor === call.holder) next = Math.floor(horizon / 8);
   if (unmet) next = Math.max(next, short);
   return {
     granted,
@@ -116,11 +144,20 @@ export function leaveMembers(bucket: Bucket, holder: Holder): void {
   bucket.members -= 1;
 }
 
+/** What max-min sharing of a rate comes to, in micro-tokens a second. */
+export interface FairLevel {
+  /** A unit of weight gets at most this; 0 where all demands fit. */
+  readonly level: number;
+  /** Weight of all members, and of those who ask for more than the level gives them. */
+  readonly total: number;
+  readonly hungry: number;
+}
+
 /**
- * Micro-tokens a second a unit of weight at which the demands of all members use up `rate`; 0 where they fit in it.
- * Exact but for the one class that the level falls into, whose members are taken to ask for the same.
+ * The level at which the demands of all members use up `rate`. Exact but for the one class that it falls into, whose
+ * members are taken to ask for the same.
  */
-export function fairLevel(bucket: Bucket, rate: number): number {
+export function fairLevel(bucket: Pick<Bucket, 'classes'>, rate: number): FairLevel {
   let left = rate;
   let weight = 0;
   let demand = 0;
@@ -128,7 +165,8 @@ export function fairLevel(bucket: Bucket, rate: number): number {
     weight += sums.weight;
     demand += sums.demand;
   }
-  if (demand <= rate) return 0;
+  const total = weight;
+  if (demand <= rate) return { level: 0, total, hungry: 0 };
   for (const index of [...bucket.classes.keys()].sort((a, b) => a - b)) {
     const sums = bucket.classes.get(index);
     if (!sums) continue;
@@ -136,7 +174,7 @@ export function fairLevel(bucket: Bucket, rate: number): number {
     left -= sums.demand;
     weight -= sums.weight;
   }
-  return left / weight;
+  return { level: left / weight, total, hungry: weight };
 }
 
 /** The class of a demand a unit of weight: four to the doubling, 0 for less than one micro-token a second. */
@@ -159,12 +197,6 @@ export function demandClass(demand: number): number {
   return index;
 }
 
-function totalWeight(bucket: Bucket): number {
-  let weight = 0;
-  for (const sums of bucket.classes.values()) weight += sums.weight;
-  return weight;
-}
-
 function horizonOf(bucket: Bucket): Microseconds {
   const spaced = (bucket.members / CALLS_PER_SECOND) * MICRO;
   const fill = (bucket.burst / bucket.rateNum) * bucket.rateDen;
@@ -179,22 +211,28 @@ function earn(holder: Holder, share: number, batch: MicroTokens, head: MicroToke
   holder.creditAt = now;
 }
 
-/** T, less what is kept for another holder's waiting need. */
-function availableTo(bucket: Bucket, _holder: Holder, call: LeaseCall, now: Microseconds): MicroTokens {
+/** T, less what is being saved for another holder's large need: more and more of it, so that the others go on. */
+function availableTo(bucket: Bucket, call: LeaseCall, now: Microseconds): MicroTokens {
   if (bucket.reservedFor !== '' && bucket.reservedUntil <= now) bucket.reservedFor = '';
-  const kept = bucket.reservedFor !== '' && bucket.reservedFor !== call.holder ? bucket.reserved : 0;
-  return Math.max(0, bucket.level.tokens - kept);
+  if (bucket.reservedFor === '' || bucket.reservedFor === call.holder) return Math.max(0, bucket.level.tokens);
+  const since = now - (bucket.reservedUntil - 2 * refillTime(bucket.burst, bucket));
+  const saved = Math.floor(((since / bucket.rateDen) * bucket.rateNum) / SAVING_TIME);
+  return Math.max(0, bucket.level.tokens - Math.min(bucket.reserved, saved));
 }
 
-/** Keeps a place for the oldest need that is more than the others leave. */
-function reserve(bucket: Bucket, call: LeaseCall, now: Microseconds): void {
-  if (bucket.reservedFor === call.holder) {
-    bucket.reserved = call.head;
-  } else if (bucket.reservedFor === '' && call.head > bucket.burst - bucket.outstanding) {
-    bucket.reservedFor = call.holder;
-    bucket.reserved = call.head;
-    bucket.reservedUntil = now + 2 * refillTime(bucket.burst, bucket);
-  }
+/**
+ * Starts saving for a need that neither the others leave nor its holder's share earns in the time to fill the bucket.
+ * It is lent, and paid back out of the holder's share: one that is still paying has to earn its needs.
+ */
+function reserve(bucket: Bucket, holder: Holder, call: LeaseCall, share: number, now: Microseconds): void {
+  if (bucket.reservedFor === call.holder) bucket.reserved = call.head;
+  if (bucket.reservedFor !== '' || holder.credit < 0 || call.head <= FEW_TOKENS) return;
+  const fill = refillTime(bucket.burst, bucket);
+  const slow = ((call.head - holder.credit) / share) * MICRO > fill && 4 * call.head > bucket.burst;
+  if (!slow && call.head <= bucket.burst - bucket.outstanding) return;
+  bucket.reservedFor = call.holder;
+  bucket.reserved = call.head;
+  bucket.reservedUntil = now + 2 * fill;
 }
 
 /** The moment at which it is this holder's turn; asking again before it gives the same answer. */

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '5df5edbdcd8a91218862c92105214d9aa995fea8',
+  sha1: '77e8702ffbcaba6ee21571eb491713737ed4a1c2',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -233,14 +233,14 @@ local function fairLevel(classes, rate)
     demand = demand + classes[i + 1]
     weight = weight + classes[i + 2]
   end
-  if demand <= rate then return 0, weight end
   local total = weight
+  if demand <= rate then return 0, total, 0 end
   for i = 1, #classes, 3 do
     if (classes[i + 1] / classes[i + 2]) * weight > left then break end
     left = left - classes[i + 1]
     weight = weight - classes[i + 2]
   end
-  return left / weight, total
+  return left / weight, total, weight
 end
 
 -- Another server answers than the last time, so this data may be older than what was granted: a new era begins now.
@@ -614,37 +614,52 @@ do
 --   order; to change one is to change the other. Clock: \`now\`. Used by: lease.lua.
 local rate = (rateNum / rateDen) * MICRO
 local horizon = max(1, floor(min(
-  max(250000, (members / 11000) * MICRO),
-  ((burst / rateNum) * rateDen) / 2.5
+  max(300000, (members / 11000) * MICRO),
+  ((burst / rateNum) * rateDen) / 2
 )))
-local level, totalWeight = fairLevel(classes, rate)
-local share = level > 0 and level * hWeight or (rate * hWeight) / totalWeight
+local level, totalWeight, hungry = fairLevel(classes, rate)
+local part = level > 0 and level * hWeight or (rate * hWeight) / totalWeight
+local share = max(part, rate / (10 * members))
 local batch = (share * horizon) / MICRO
-local fewTokens = level > 0 and batch < 1500000
+local fewTokens = level > 0 and batch < max(1500000, 1.5 * head)
 hMemberUntil = max(now + lease + leaseGrace(lease), now + min(LONGEST, ceil((3 * MICRO * MICRO) / share)))
 
 -- Entitlement grows at the share, up to two batches, and never less than a token or what is waited for.
 if hCredit ~= hCredit then hCredit = batch end
 hCredit = min(max(MICRO, 2 * batch, head), hCredit + (share * max(0, now - hCreditAt)) / MICRO)
 hCreditAt = now
+local lent = reservedFor == holderId
 -- With nobody to share with there is nothing to be fair about.
 local alone = members == 1
 
+-- T, less what is being saved for another holder's large need.
 if reservedFor ~= '' and reservedUntil <= now then reservedFor = '' end
 local available = tokens
-if reservedFor ~= '' and reservedFor ~= holderId then available = tokens - reserved end
+if reservedFor ~= '' and reservedFor ~= holderId then
+  local since = now - (reservedUntil - 2 * refillTime(burst, rateNum, rateDen))
+  local saved = floor(((since / rateDen) * rateNum) / 1.4)
+  available = tokens - min(reserved, saved)
+end
 available = max(0, available)
 local ask = need + want
 local enough = available >= head
 local needed = enough and min(need, available) or 0
+-- A bucket that is full loses what is refilled: then nobody has to be held to a share.
+local fill = available / max(1, burst - outstanding)
+local free = alone or fill >= 1
 local granted
 if level == 0 then
   granted = enough and max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO)) or 0
 elseif fewTokens then
-  granted = min(needed, max(head, MICRO))
+  local kept = refillTime(burst, rateNum, rateDen) <= 60000000
+  local least = max(head, MICRO)
+  local turn = not kept or hCredit >= least * (1 - 5 * fill)
+  granted = (turn or free or lent) and min(needed, least) or 0
 else
-  local surplus = max(0, floor(((available - 2 * batch) / (members + 1)) / MICRO) * MICRO)
-  local entitled = min(ask, available, max(max(0, floor(hCredit / MICRO) * MICRO), surplus, alone and needed or 0))
+  local reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO)
+  local surplus = max(0, floor((((available - reserve) * hWeight) / (hungry / 2 + hWeight)) / MICRO) * MICRO)
+  local earned = max(0, floor(hCredit / MICRO) * MICRO)
+  local entitled = min(ask, available, max(earned, surplus, free and needed or 0, lent and head or 0))
   granted = entitled >= head and max(0, entitled) or 0
 end
 if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
@@ -652,16 +667,20 @@ if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO a
   hCredit = granted
 end
 hCredit = hCredit - granted
-if alone and hCredit < 0 then hCredit = 0 end
+if (alone or level == 0) and hCredit < 0 then hCredit = 0 end
 
 local unmet = granted < head
 if unmet then
-  if reservedFor == holderId then
-    reserved = head
-  elseif reservedFor == '' and head > burst - outstanding then
-    reservedFor = holderId
-    reserved = head
-    reservedUntil = now + 2 * refillTime(burst, rateNum, rateDen)
+  -- Saves for a need that neither the others leave nor the holder's share earns in the time to fill the bucket.
+  if reservedFor == holderId then reserved = head end
+  if reservedFor == '' and hCredit >= 0 and head > 1500000 then
+    local fillTime = refillTime(burst, rateNum, rateDen)
+    local slow = ((head - hCredit) / share) * MICRO > fillTime and 4 * head > burst
+    if slow or head > burst - outstanding then
+      reservedFor = holderId
+      reserved = head
+      reservedUntil = now + 2 * fillTime
+    end
   end
 elseif reservedFor == holderId then
   reservedFor = ''
@@ -682,6 +701,7 @@ elseif unmet and not alone then
   next = hSlotAt - now
 end
 local retry = 0
+if unmet and reservedFor == holderId then next = floor(horizon / 8) end
 if unmet then
   local short = refillTime(head - tokens, rateNum, rateDen)
   next = max(next, short)

@@ -7,6 +7,9 @@ import { deposit, leaseEnd } from './wallet.js';
 /** A batch is never sized for more of its lease than this: the rest of it would end in the wallet. */
 const HORIZON_OF_LEASE = 0.4;
 
+/** A grant of a quarter of the burst or more is a large one. */
+const LARGE_PARTS = 4;
+
 /** What taking a grant depends on besides the reply. */
 export interface GrantTerms {
   readonly weight: number;
@@ -57,4 +60,12 @@ export function takeGrant(
     account.giveBack = true;
     account.forced = true;
   }
+}
+
+/**
+ * Whether a grant was a large part of the bucket and most of it is spent already. That is worth a call of its own: what
+ * has not been reported keeps its place in the burst, and so much of it would stop the refill until the next call.
+ */
+export function isLargeAndSpent(account: Account, reply: GrantReply): boolean {
+  return LARGE_PARTS * reply.granted >= reply.burst && 2 * account.balance < reply.granted;
 }

@@ -8,7 +8,7 @@ import { Breaker } from './breaker.js';
 import { composeCall, IDLE_MS } from './call.js';
 import { Courier, type CourierParts } from './courier.js';
 import { Fleet } from './fleet.js';
-import { type GrantTerms, takeGrant } from './grant.js';
+import { type GrantTerms, isLargeAndSpent, takeGrant } from './grant.js';
 import { StoreClock } from './store-clock.js';
 import { SuspendWatch } from './suspend-watch.js';
 import { WakeQueue } from './wake-queue.js';
@@ -291,6 +291,7 @@ export class Keeper {
     if (reply.era !== account.era) this.#newEra(account, reply.era);
     if ((account.released || this.#closing) && account.balance > 0) account.forced = true;
     this.#parts.settled(account);
+    if (reply.status === 'granted' && isLargeAndSpent(account, reply)) account.forced = true;
     if (account.forced || (account.waiting > account.balance && now >= account.blockedUntil))
       this.#enqueueOnce(account);
     this.#schedule(account, now);

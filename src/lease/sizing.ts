@@ -1,7 +1,11 @@
 import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
 
-/** Over how long demand is averaged: short enough to follow a step of load within a second. */
+/** Over how long demand is averaged at least: short enough to follow a step of load within a second. */
 const DEMAND_WINDOW_MS: Milliseconds = 500;
+/** A key that is rarely asked for is averaged over so many of its calls, so that one of them is not taken for many. */
+const INTERVALS_A_WINDOW = 3;
+/** And over how long at most. */
+const LONGEST_WINDOW_MS: Milliseconds = 600_000;
 /** Demand is never measured over less than this, so that one request is not taken for a torrent. */
 const SHORTEST_MEASURE_MS: Milliseconds = 250;
 /** A batch smaller than this is not worth holding: it would strand the last tokens of a small ceiling. */
@@ -16,6 +20,10 @@ const LARGEST_DEMAND: MicroTokens = 2 ** 46;
 /**
  * What is asked of one key at one instance: an exponentially decaying sum of attempts over an equally decaying span,
  * so that the first estimates are as good as the time measured allows.
+ *
+ * It is measured when the instance calls the store, which is when somebody has just asked: counted as of that moment,
+ * each measure would have one attempt too many (50 instances with 10 a second would seem to ask for 600). Attempts are
+ * therefore taken as spread over the time since the last measure.
  */
 export class Demand {
   #sum: MicroTokens = 0;
@@ -29,9 +37,16 @@ export class Demand {
   /** Counts what was asked for since the last call of this, denied attempts included. */
   add(attempted: MicroTokens, now: Milliseconds): void {
     const elapsed = Math.max(0, now - this.#at);
-    const decay = Math.exp(-elapsed / DEMAND_WINDOW_MS);
-    this.#sum = this.#sum * decay + attempted;
-    this.#spanMs = this.#spanMs * decay + DEMAND_WINDOW_MS * (1 - decay);
+    const window = Math.min(LONGEST_WINDOW_MS, Math.max(DEMAND_WINDOW_MS, INTERVALS_A_WINDOW * elapsed));
+    // After a long gap the window is short again: what is remembered keeps its rate, and weighs no more than the window.
+    if (this.#spanMs > window) {
+      this.#sum *= window / this.#spanMs;
+      this.#spanMs = window;
+    }
+    const decay = Math.exp(-elapsed / window);
+    const gained = window * (1 - decay);
+    this.#sum = this.#sum * decay + (elapsed > 0 ? (attempted * gained) / elapsed : attempted);
+    this.#spanMs = this.#spanMs * decay + gained;
     this.#at = now;
   }
 
@@ -63,6 +78,7 @@ export function lowWaterMark(demand: MicroTokens, share: Share, roundTripMs: Mil
   return Math.min(batch, Math.max(batch * LOW_WATER_OF_BATCH, duringTrip));
 }
 
+/** Twice the share at most: while tokens are left over, fewer and larger batches use them up. */
 function effective(demand: MicroTokens, share: Share): MicroTokens {
-  return share.level > 0 ? Math.min(demand, share.level) : demand;
+  return share.level > 0 ? Math.min(demand, 2 * share.level) : demand;
 }
