@@ -18,9 +18,9 @@ export function fullBucket(terms: LocalTerms, now: Milliseconds): TokenBucket {
 /** Tokens held at `now`. Time that went backwards pays nothing, and is not paid again when it comes round once more. */
 export function levelAt(bucket: TokenBucket, terms: LocalTerms, now: Milliseconds): Tokens {
   const elapsed = now - bucket.at;
-  if (elapsed <= 0) return bucket.tokens < terms.burst ? bucket.tokens : terms.burst;
+  if (elapsed <= 0) return Math.min(bucket.tokens, terms.burst);
   const tokens = bucket.tokens + elapsed * terms.ratePerMs;
-  return tokens < terms.burst ? tokens : terms.burst;
+  return Math.min(tokens, terms.burst);
 }
 
 /** Takes `cost` out of a bucket whose level at `now` is `level`, and has been seen to be enough. */
