@@ -23,7 +23,6 @@ export interface FleetOptions {
   readonly keys?: readonly string[];
   /** What the whole fleet asks for, as a multiple of the ceiling's rate, for each key. Default 3. */
   readonly demand?: number;
-  readonly newStore?: 'empty' | 'full';
   /** Length of the window in which the fleet must admit 95 % of the rate to count as being back. */
   readonly windowMs: Milliseconds;
 }
@@ -118,7 +117,7 @@ export class Fleet {
 
   /** Starts the process at a place of the fleet; also again, where one has ended. */
   async launch(index: number): Promise<InstanceProcess> {
-    const { processes, directory, policy, redis, natsPort, newStore, limiters = 1 } = this.#options;
+    const { processes, directory, policy, redis, natsPort, limiters = 1 } = this.#options;
     const name = `instance-${index}`;
     const file = join(directory, `${name}.admissions`);
     this.#log.add(file);
@@ -127,7 +126,6 @@ export class Fleet {
     await instance.start({
       name,
       redis: redis.kind === 'server' ? { kind: 'server', port: (await this.#link(index, redis.port)).port } : redis,
-      ...(newStore && { newStore }),
       ...(natsPort && { natsPort }),
       policies: [policy],
       limiters,

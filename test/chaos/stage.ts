@@ -59,6 +59,8 @@ const WAIT_MS: Milliseconds = 1_000;
 export class Stage {
   readonly #processes: ProcessPool;
   readonly #windowMs: Milliseconds;
+  /** How long a fleet is watched after a fault: what a fault gave away shows only once it has been spent. */
+  readonly #watchMs: Milliseconds;
   /** Whether there is time for faults of their full length. */
   readonly full: boolean;
   readonly #cleanups: (() => Promise<unknown>)[] = [];
@@ -67,6 +69,7 @@ export class Stage {
     this.#processes = processes;
     this.full = full;
     this.#windowMs = full ? 1_000 : 500;
+    this.#watchMs = full ? 3_000 : 1_200;
   }
 
   now(): Milliseconds {
@@ -143,6 +146,7 @@ export class Stage {
         problems.push((error as Error).message);
       }
     }
+    await sleep(Math.max(0, (healedAt ?? this.now()) + this.#watchMs - this.now()));
     const endings = await fleet.close();
     for (const { name, trouble, report } of endings) {
       if (trouble !== undefined) problems.push(`${name} ${trouble}`);
@@ -190,7 +194,7 @@ export function never(fleet: Fleet, extra: Tokens = 0): WindowRule {
  * What holds when the store lost what it knew at `lostAt`: nothing over in windows that begin before, or once the leases
  * of that moment have ended; between the two, what was in wallets that the new store has not heard of yet.
  */
-export function afterStoreLoss(fleet: Fleet, lostAt: Milliseconds): WindowRule[] {
+export function afterStoreLoss(fleet: Fleet, lostAt: Milliseconds): [WindowRule, WindowRule, WindowRule] {
   const terms = { ratePerSecond: fleet.rate, burst: fleet.burst };
   return [
     { ...terms, what: 'begun before the loss', beginsBefore: lostAt },

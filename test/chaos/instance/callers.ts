@@ -31,6 +31,9 @@ export class Callers {
   readonly policyChanges: { at: Milliseconds; version: number }[] = [];
   allowed = 0;
   longestWaitMs: Milliseconds = 0;
+  /** Holds every admission without a lease, as seen from one tick to the next. */
+  unleased: { from: Milliseconds; until: Milliseconds } | undefined;
+  #unleasedTokens = 0;
   #load: Load;
   #timer: NodeJS.Timeout | undefined;
   #lastBeat = monotonicNow();
@@ -76,8 +79,18 @@ export class Callers {
   #tick(): void {
     const since = this.#lastBeat;
     this.#beat();
+    this.#lookForUnleased(since);
     this.#due += (Math.min(this.#lastBeat - since, MOST_ELAPSED_MS) * this.#load.perSecond) / 1_000;
     for (; this.#due >= 1; this.#due -= 1) this.#ask(this.#turn++);
+  }
+
+  #lookForUnleased(since: Milliseconds): void {
+    let tokens = 0;
+    for (const { limiter } of this.#seats) for (const row of limiter?.stats() ?? []) tokens += row.tokensUnleased;
+    if (tokens === this.#unleasedTokens) return;
+    this.#unleasedTokens = tokens;
+    this.unleased ??= { from: since, until: since };
+    this.unleased.until = this.#lastBeat;
   }
 
   #ask(turn: number): void {

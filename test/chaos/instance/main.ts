@@ -23,7 +23,7 @@ class Instance {
   }
 
   async start(): Promise<void> {
-    const { policies, limiters, group, name, natsPort, newStore } = this.#options;
+    const { policies, limiters, group, name, natsPort } = this.#options;
     await Promise.all(
       Array.from({ length: limiters }, async (_, index) => {
         const { time, observer, take } = this.#callers.seat();
@@ -34,7 +34,6 @@ class Instance {
           observer,
           instanceId: `${name}.${index}`,
           redis: this.#redis(),
-          ...(newStore && { newStore }),
           ...(natsPort && { nats: `nats://127.0.0.1:${natsPort}` }),
           onTrouble: (error) => this.#troubles.add(error.message),
         });
@@ -58,7 +57,7 @@ class Instance {
     const rows = this.#limiters.flatMap((limiter) => limiter.stats());
     const sum = (name: 'leaseCalls' | 'leaseFailures' | 'leaseRefusals' | 'tokensUnleased'): number =>
       rows.reduce((total, row) => total + row[name], 0);
-    const { allowed, denied, longestWaitMs, storeChanges, policyChanges } = this.#callers;
+    const { allowed, denied, longestWaitMs, storeChanges, policyChanges, unleased } = this.#callers;
     return {
       allowed,
       denied,
@@ -71,6 +70,7 @@ class Instance {
       leaseFailures: sum('leaseFailures'),
       leaseRefusals: sum('leaseRefusals'),
       tokensUnleased: sum('tokensUnleased'),
+      ...(unleased && { unleased }),
       handles: handles(),
     };
   }

@@ -25,8 +25,6 @@ export interface InstanceOptions {
   /** Where each admission goes at once, so that SIGKILL loses none. */
   readonly admissionsFile: string;
   readonly load: Load;
-  /** What they take a store without data for. Default, as everywhere: for one that lost them. */
-  readonly newStore?: 'empty' | 'full';
 }
 
 /** What a test tells an instance. */
@@ -65,6 +63,8 @@ export interface InstanceReport {
   readonly leaseRefusals: number;
   /** Admitted without a lease, by the outage mode. */
   readonly tokensUnleased: number;
+  /** The span of time that holds every one of these; absent where there was none. */
+  readonly unleased?: { readonly from: Milliseconds; readonly until: Milliseconds };
   /** What still keeps the process alive after `close`, besides the channel to the test. */
   readonly handles: readonly string[];
 }

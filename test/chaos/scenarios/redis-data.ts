@@ -92,11 +92,10 @@ export const redisDataScenarios: readonly Scenario[] = [
         await withRedis(redis.port, (client) => client.flushall());
         await stage.last(300);
       }
-      const rules = afterStoreLoss(fleet, lostAt).map((rule) =>
-        rule.beginsFrom === lostAt ? { ...rule, beginsFrom: firstAt } : rule,
-      );
+      const [before] = afterStoreLoss(fleet, firstAt);
+      const [, within, later] = afterStoreLoss(fleet, lostAt);
       return stage.conclude(fleet, {
-        rules: [...rules, ...afterStoreLoss(fleet, firstAt).slice(0, 1)],
+        rules: [before, { ...within, beginsFrom: firstAt }, later],
         healedAt: stage.now(),
       });
     },
