@@ -171,6 +171,11 @@ for i = 1, #KEYS / 2 do
       reply[1] = 1
       break
     end
+    -- Sent under a lease that has ended here since: what it holds and gives back has been counted as spent.
+    if known and seq > hSeq and (unspent > 0 or returned > 0) and hLeaseEnd <= now and sentAt < hLeaseEnd then
+      reply[1] = 2
+      break
+    end
 
     if not known or seq > hSeq then
 --- @include "ledger"

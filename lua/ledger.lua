@@ -70,7 +70,8 @@ else
   outstanding = outstanding + unspent
   members = members + 1
   hLeaseEnd, hCredit, hCreditAt, hSlotAt = 0, 0 / 0, now, 0
-  if witness > 0 and callIncarnation ~= incarnation and callCertainUntil > incarnation then
+  local lost = callIncarnation ~= incarnation and callCertainUntil > incarnation
+  if witness > 0 and lost and callIncarnation >= bornAt then
     tokens = min(tokens, max(-burst, tokens - witness))
   end
   joinMembers(classes, callDemand, callWeight)

@@ -71,10 +71,13 @@ export function execute(partition: Partition, call: LeaseCall, execution: Execut
   let bucket = partition.buckets.get(name);
   if (bucket && bucket.expiresAt <= now) bucket = undefined;
   const known = bucket?.holders.get(call.holder);
-  if (bucket && known && call.seq <= known.seq) {
+  if (bucket && known) {
     // Answered without a change: a repeat from its record, an older one not at all (rules 2 and 10).
     if (call.seq < known.seq) return { ...head, status: 'stale' };
-    return grantReply(head, known, bucket);
+    if (call.seq === known.seq) return grantReply(head, known, bucket);
+    // Sent under a lease that has ended here since: what it holds and gives back has been counted as spent (rule 6).
+    const holds = call.unspent > 0 || call.returned > 0;
+    if (holds && known.leaseEnd <= now && call.sentAt < known.leaseEnd) return { ...head, status: 'refused' };
   }
 
   if (bucket) advance(bucket, fence, partition, now);
@@ -82,7 +85,7 @@ export function execute(partition: Partition, call: LeaseCall, execution: Execut
     bucket = newBucket(fence, partition, now);
     partition.buckets.set(name, bucket);
   }
-  const holder = report(bucket, call, now);
+  const holder = report(bucket, call, partition, now);
   chargeOutage(bucket, call, now);
   capAt(bucket.level, now, bucket.burst - bucket.outstanding);
 
@@ -201,7 +204,7 @@ function sweep(bucket: Bucket, now: Microseconds): void {
 }
 
 /** Takes in what the holder says of itself, and answers its record, made where there is none. */
-function report(bucket: Bucket, call: LeaseCall, now: Microseconds): Holder {
+function report(bucket: Bucket, call: LeaseCall, partition: Partition, now: Microseconds): Holder {
   const { level } = bucket;
   let holder = bucket.holders.get(call.holder);
   if (holder) {
@@ -223,7 +226,9 @@ function report(bucket: Bucket, call: LeaseCall, now: Microseconds): Holder {
     holder = newHolder(call, now);
     bucket.outstanding += call.unspent;
     bucket.holders.set(call.holder, holder);
-    if (call.witness > 0 && call.incarnation !== bucket.incarnation && call.certainUntil > bucket.incarnation) {
+    const lost = call.incarnation !== bucket.incarnation && call.certainUntil > bucket.incarnation;
+    // Where all data was lost the untouched bucket began empty, which accounts for whatever was taken before.
+    if (call.witness > 0 && lost && call.incarnation >= partition.bornAt) {
       // The key was deleted or evicted while it was certain to exist; what this holder took is missing here.
       level.tokens = Math.min(level.tokens, Math.max(-bucket.burst, level.tokens - call.witness));
     }

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '77e8702ffbcaba6ee21571eb491713737ed4a1c2',
+  sha1: '2fb9dadf6d348ce011d7eb88a906f178b793335d',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -439,6 +439,11 @@ end
       reply[1] = 1
       break
     end
+    -- Sent under a lease that has ended here since: what it holds and gives back has been counted as spent.
+    if known and seq > hSeq and (unspent > 0 or returned > 0) and hLeaseEnd <= now and sentAt < hLeaseEnd then
+      reply[1] = 2
+      break
+    end
 
     if not known or seq > hSeq then
 -- Part of the body of lease.lua: the escrow ledger of one bucket. T tokens in it, O outstanding, T + O <= B.
@@ -584,7 +589,8 @@ else
   outstanding = outstanding + unspent
   members = members + 1
   hLeaseEnd, hCredit, hCreditAt, hSlotAt = 0, 0 / 0, now, 0
-  if witness > 0 and callIncarnation ~= incarnation and callCertainUntil > incarnation then
+  local lost = callIncarnation ~= incarnation and callCertainUntil > incarnation
+  if witness > 0 and lost and callIncarnation >= bornAt then
     tokens = min(tokens, max(-burst, tokens - witness))
   end
   joinMembers(classes, callDemand, callWeight)

@@ -20,6 +20,8 @@ export interface Flight {
   readonly returned: MicroTokens;
   /** What the first of those who need tokens lacked. */
   readonly head: MicroTokens;
+  /** The outage it pays for; 0: none. */
+  readonly since: Microseconds;
   /** Told once, when the call is answered, given up or void. */
   settle: () => void;
 }

@@ -51,7 +51,8 @@ export function composeCall(
   const leaseMs = onlyNeed ? Math.min(caller.deadlineMs, policy.lease.durationMs) : policy.lease.durationMs;
   const witness = account.taken > 0 && account.certainUntil > account.clock.at(now) ? account.taken : 0;
   const believed = account.balance > 0 || returned > 0 || account.disown > 0 || witness > 0 || account.outageSince > 0;
-  const flight: Flight = { seq, sentAt: now, leaseMs, returned, head, settle: () => {} };
+  const since = account.outageSince;
+  const flight: Flight = { seq, sentAt: now, leaseMs, returned, head, since, settle: () => {} };
   const call: LeaseCall = {
     policy: account.ledger,
     key: account.key,
@@ -73,7 +74,7 @@ export function composeCall(
     weight: caller.weight,
     lease: Math.floor(leaseMs * MICROS_PER_MS),
     sentAt: believed ? account.clock.at(now) : 0,
-    since: account.outageSince,
+    since,
     witness,
     incarnation: account.incarnation,
     certainUntil: account.certainUntil,

@@ -38,7 +38,9 @@ export function takeGrant(
   if (reply.granted > 0) account.granted = true;
   account.lapsed = reply.granted > 0 && dropped > 0;
   account.disown = 0;
-  account.outageSince = 0;
+  if (account.outageSince === flight.since) account.outageSince = 0;
+  // An outage that began while this call was under way is still to be paid for.
+  else account.forced = true;
   account.missed = 0;
 
   if (reply.incarnation !== account.incarnation) {

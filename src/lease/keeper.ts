@@ -268,6 +268,9 @@ export class Keeper {
 
   #landed(account: Account, flight: Flight, reply: LeaseReply): void {
     const now = this.#parts.time.now();
+    // A call that was under way while the machine slept is void like all leases: its own may have ended unnoticed.
+    this.#noticeSuspend(now);
+    if (account.flight !== flight) return;
     this.#roundTripMs += (now - flight.sentAt - this.#roundTripMs) * 0.1;
     this.#take(account, flight, reply, now);
   }
@@ -278,7 +281,6 @@ export class Keeper {
     account.clock.observe(reply.now, now);
     if (reply.version > account.owner.policy.version) this.#parts.outdated(account.owner);
     if (reply.status === 'granted') {
-      this.#noticeSuspend(now);
       takeGrant(account, flight, reply, now, this.#terms());
     } else {
       // Not executed: what it carried stays out of the wallet, and the fresh store time lets the next one through.
