@@ -234,7 +234,7 @@ export const scenarios = [
     scenario: {
       duration: '15s',
       warmUp: '5s',
-      policies: policy(100, 200),
+      policies: policy(1000, 1000),
       fleet: [even(20, 500, { key: { count: 1_000_000, skew: 1 } })],
     },
     targets: [

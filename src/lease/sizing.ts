@@ -10,6 +10,8 @@ const LONGEST_WINDOW_MS: Milliseconds = 600_000;
 const SHORTEST_MEASURE_MS: Milliseconds = 250;
 /** A batch smaller than this is not worth holding: it would strand the last tokens of a small ceiling. */
 const SMALLEST_BATCH: MicroTokens = 1.5 * MICRO;
+/** How much of its share a holder asks for at most, where it is held to one. */
+const BATCH_OF_SHARE = 1.5;
 /** Renewal starts when this fraction of a batch is left, or less than is asked for during a round trip. */
 const LOW_WATER_OF_BATCH = 0.1;
 /** Added to the round trip for the tick in which calls are gathered. */
@@ -78,7 +80,7 @@ export function lowWaterMark(demand: MicroTokens, share: Share, roundTripMs: Mil
   return Math.min(batch, Math.max(batch * LOW_WATER_OF_BATCH, duringTrip));
 }
 
-/** Twice the share at most: while tokens are left over, fewer and larger batches use them up. */
+/** What is left over when all have had their shares is used up by somewhat larger batches, in fewer calls. */
 function effective(demand: MicroTokens, share: Share): MicroTokens {
-  return share.level > 0 ? Math.min(demand, 2 * share.level) : demand;
+  return share.level > 0 ? Math.min(demand, BATCH_OF_SHARE * share.level) : demand;
 }
