@@ -7,7 +7,10 @@ import { MemoryCeiling } from '../../../src/ceiling/memory-ceiling.js';
 import { maxMinLevel } from '../../../src/simulation/index.js';
 
 const demand = fc.oneof(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 2 ** 40 }));
-const member = fc.record({ demand, weight: fc.integer({ min: 1, max: 1_000 }) });
+/** Less than a micro-token a second a unit of weight is no demand: all of that is in one class. */
+const member = fc
+  .record({ perWeight: demand, weight: fc.integer({ min: 1, max: 1_000 }) })
+  .map(({ perWeight, weight }) => ({ demand: perWeight * weight, weight }));
 const members = fc.array(member, { minLength: 1, maxLength: 40 });
 
 function bucketOf(list: readonly { demand: number; weight: number }[]): Bucket {
