@@ -1,0 +1,205 @@
+import { BUCKET } from '../bucket-view.js';
+import { EVERYTHING, type History, Stage } from '../stage.js';
+
+/** Keeps a key in memory however little is asked of it: its local bucket is never full again. */
+const KEPT = { policy: { local: { rate: 1, burst: 100_000, per: '1d' as const } } };
+
+/** Section 6, and the store's clock: what happens when data, keys or moments are lost. */
+export const faultHistories: readonly History[] = [
+  {
+    rule: 'clock',
+    shows: 'a clock that steps back and forth pays for no moment twice',
+    async run(production) {
+      const stage = new Stage(production);
+      const holder = await stage.join();
+      for (let i = 0; i < 40; i++) {
+        stage.drain(holder);
+        stage.step(i % 2 === 0 ? -90 : 90);
+      }
+      return stage.over;
+    },
+  },
+  {
+    rule: 'clock',
+    shows: 'an hour back freezes nothing for longer than a lease and its grace',
+    unit: 'ms too long',
+    async run(production) {
+      const stage = new Stage(production);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.draw(holder, 99);
+      holder.crash();
+      stage.step(-3_600_000);
+      for (let ms = 1; ms < 20_000; ms += 50) {
+        stage.at(ms);
+        if (stage.drain(other) > 1) return Math.max(0, ms - (100 + 1_000 + 110 + 50));
+      }
+      return EVERYTHING;
+    },
+  },
+  {
+    rule: 'era',
+    shows: 'a store that has lost its data begins empty, and is told of what wallets hold',
+    async run(production) {
+      const stage = new Stage(production);
+      const holder = await stage.join();
+      stage.drain(holder);
+      stage.fleet.store.lose();
+      stage.at(1);
+      stage.drain(holder);
+      return stage.over;
+    },
+  },
+  {
+    rule: 'era',
+    shows: 'holders register again, so that what they hold keeps its place in the burst',
+    async run(production) {
+      const stage = new Stage(production);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.draw(holder, 60);
+      stage.fleet.store.lose();
+      stage.report(other);
+      stage.at(10);
+      stage.report(holder);
+      stage.at(160);
+      stage.drain(other);
+      holder.spend();
+      return stage.over;
+    },
+  },
+  {
+    rule: 'era',
+    shows: 'and whoever hears of the new era tells it what all its wallets hold, at once',
+    unit: 'calls missing',
+    async run(production) {
+      const stage = new Stage(production);
+      const holder = await stage.join();
+      stage.draw(holder, 60);
+      stage.fleet.store.lose();
+      const before = stage.fleet.partition?.era;
+      stage.report(holder);
+      return stage.outstanding === 60 && stage.fleet.partition?.era !== before ? 0 : 1;
+    },
+  },
+  {
+    rule: 'era',
+    shows: 'what was taken before the loss is not charged a second time: the bucket begins at zero, not below',
+    unit: 'tokens below zero',
+    async run(production) {
+      const stage = new Stage(production);
+      const holder = await stage.join();
+      stage.drain(holder);
+      stage.fleet.store.lose();
+      stage.report(holder);
+      return Math.max(0, -stage.tokens);
+    },
+  },
+  {
+    rule: 'absence',
+    shows: 'a raised burst is earned, not found, by a key that comes for the first time after it',
+    async run(production) {
+      const stage = new Stage(production, { burst: 10, rate: 1, perMs: 100 });
+      const holder = await stage.join();
+      stage.drain(holder);
+      stage.idleUntil(3_000);
+      stage.publish({ burst: 1_000, rate: 1, per: 100 });
+      const late = await stage.join();
+      stage.drain(late);
+      return stage.over;
+    },
+  },
+  {
+    rule: 'suspect',
+    shows: 'a promoted replica has nothing left that its data still shows',
+    async run(production) {
+      const stage = new Stage(production);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.report(holder);
+      const behind = stage.fleet.store.snapshot();
+      stage.drain(holder);
+      stage.at(1);
+      stage.fleet.store.failover(behind);
+      stage.drain(other);
+      return stage.over;
+    },
+  },
+  {
+    rule: 'suspect',
+    shows: 'nor does it pay for the time since its data was current',
+    async run(production) {
+      const stage = new Stage(production);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.drain(holder);
+      stage.report(holder);
+      const behind = stage.fleet.store.snapshot();
+      stage.at(100);
+      stage.drain(holder);
+      stage.at(101);
+      stage.fleet.store.failover(behind);
+      stage.drain(other);
+      return stage.over;
+    },
+  },
+  {
+    rule: 'suspect',
+    shows: 'nor has it keys that are full because nobody had touched them',
+    async run(production) {
+      const stage = new Stage(production);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      const behind = stage.fleet.store.snapshot();
+      stage.drain(holder);
+      stage.at(1);
+      stage.fleet.store.failover(behind);
+      stage.drain(other);
+      return stage.over;
+    },
+  },
+  {
+    rule: 'witness',
+    shows: 'a key that was deleted is charged what its holder has taken from it',
+    async run(production) {
+      const stage = new Stage(production);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.draw(holder, 60);
+      holder.spend();
+      stage.at(1);
+      stage.evict();
+      stage.report(holder);
+      stage.drain(other);
+      return stage.over;
+    },
+  },
+  {
+    rule: 'witness',
+    shows: 'a key that has expired is not: it was full',
+    unit: 'tokens too few',
+    async run(production) {
+      const stage = new Stage(production, KEPT);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.draw(holder, 60);
+      holder.spend();
+      const expiresAt = (stage.fleet.partition?.buckets.get(BUCKET)?.expiresAt ?? 0) - stage.fleet.time.storeNow();
+      stage.idleUntil(expiresAt / 1_000 - 20);
+      const late = stage.send(holder, { need: 1 });
+      stage.at(expiresAt / 1_000 + 1);
+      stage.report(other); // The key is made anew, full.
+      late.execute();
+      return Math.max(0, 98.999 - stage.tokens);
+    },
+  },
+  {
+    rule: 'witness',
+    shows: 'and never pushes the bucket below minus one burst',
+    unit: 'tokens below',
+    async run(production) {
+      const stage = new Stage(production);
+      const holder = await stage.join();
+      for (let ms = 0; ms <= 600; ms += 100) {
+        stage.at(ms);
+        stage.drain(holder);
+      }
+      stage.evict();
+      stage.report(holder);
+      return Math.max(0, -100 - stage.tokens);
+    },
+  },
+];
