@@ -38,6 +38,10 @@ export interface Execution {
 /** How much longer than strictly needed a bucket is kept, so that its expiry need not be written at each call. */
 const KEEP_LONGER_US: Microseconds = 1_000_000;
 
+/** Up to this many holders each lease is ended as it falls due; beyond it, all that are due together, now and then. */
+const FEW_HOLDERS = 128;
+const SWEEP_PAUSE_US: Microseconds = 20_000;
+
 /** A partition that nobody has called yet. */
 export function newPartition(execution: Execution): Partition {
   return { era: execution.newEra, bornAt: execution.now, fences: new Map(), buckets: new Map() };
@@ -200,7 +204,8 @@ function sweep(bucket: Bucket, now: Microseconds): void {
       next = Math.min(next, holder.outstanding > 0 ? holder.leaseEnd : recordEnd);
     }
   }
-  bucket.sweepAt = next;
+  // Among many, some lease ends at every moment; one that is ended a little late is only tokens that wait.
+  bucket.sweepAt = bucket.members > FEW_HOLDERS ? Math.max(next, now + SWEEP_PAUSE_US) : next;
 }
 
 /** Takes in what the holder says of itself, and answers its record, made where there is none. */
@@ -291,10 +296,24 @@ function keep(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds
 }
 
 function grantReply(head: ReplyHead, holder: Holder, bucket: Bucket): LeaseReply {
+  const { reply } = holder;
+  // Field by field: spreading them costs ten times as much, on each call of a simulated fleet.
   return {
-    ...head,
     status: 'granted',
-    ...holder.reply,
+    seq: head.seq,
+    now: head.now,
+    era: head.era,
+    version: head.version,
+    burst: head.burst,
+    rateNum: head.rateNum,
+    rateDen: head.rateDen,
+    granted: reply.granted,
+    level: reply.level,
+    horizon: reply.horizon,
+    next: reply.next,
+    retry: reply.retry,
+    giveBack: reply.giveBack,
+    conflict: reply.conflict,
     incarnation: bucket.incarnation,
     certainUntil: bucket.expiresAt,
   };

@@ -1,14 +1,7 @@
 import type { Random, Time } from '../time.js';
 import { randomId } from '../time.js';
 import type { Microseconds, MicroTokens } from '../units.js';
-import {
-  type CeilingStore,
-  FLEET_TTL_MS,
-  type LeaseCall,
-  type LeaseReply,
-  PARTITIONS,
-  partitionOf,
-} from './ceiling-store.js';
+import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply, partitionOf } from './ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from './ledger.js';
 import { type Look, leftIn } from './left.js';
 
@@ -122,9 +115,7 @@ export class MemoryCeiling implements CeilingStore {
   }
 
   *#buckets(): Iterator<[Partition, string, Microseconds]> {
-    for (let index = 0; index < PARTITIONS; index++) {
-      const partition = this.#partitions.get(index);
-      if (!partition) continue;
+    for (const partition of this.#partitions.values()) {
       for (const [name, bucket] of partition.buckets) yield [partition, name, bucket.expiresAt];
     }
   }
