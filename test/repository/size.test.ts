@@ -16,7 +16,7 @@ const ADAPTORS = /\/(redis-[a-z-]+|scripts\.generated|nats-[a-z-]+|open-telemetr
 
 interface Chunk {
   readonly fileName: string;
-  readonly bytes: number;
+  readonly code: string;
   readonly modules: readonly string[];
   /** Loaded together with the entry. */
   readonly eager: boolean;
@@ -33,11 +33,11 @@ describe('the published code', () => {
     const eager = chunks.filter((chunk) => chunk.eager);
 
     expect(eager.length).toBeGreaterThan(0);
-    expect(sum(eager)).toBeLessThanOrEqual(MOST_CORE_BYTES);
+    expect(zipped(eager)).toBeLessThanOrEqual(MOST_CORE_BYTES);
   });
 
   it(`is at most ${MOST_BYTES / KB} kB with all adaptors of createLimiter`, () => {
-    expect(sum(chunks)).toBeLessThanOrEqual(MOST_BYTES);
+    expect(zipped(chunks)).toBeLessThanOrEqual(MOST_BYTES);
   });
 
   it('loads adaptors only where they are asked for', () => {
@@ -49,9 +49,9 @@ describe('the published code', () => {
   });
 
   it('leaves out what is not imported', async () => {
-    const [only] = await bundle("export { VERSION } from './index.js';");
+    const chunks = await bundle("export { VERSION } from './index.js';");
 
-    expect(only?.bytes).toBeLessThan(0.2 * KB);
+    expect(zipped(chunks)).toBeLessThan(0.2 * KB);
   });
 });
 
@@ -88,12 +88,13 @@ async function bundle(entry: string): Promise<readonly Chunk[]> {
     for (const next of made.find(({ fileName }) => fileName === name)?.imports ?? []) eager.add(next);
   return made.map(({ fileName, code, moduleIds }) => ({
     fileName,
-    bytes: gzipSync(code, { level: 9 }).length,
+    code,
     modules: moduleIds.map((id) => id.replaceAll('\\', '/')),
     eager: eager.has(fileName),
   }));
 }
 
-function sum(chunks: readonly Chunk[]): number {
-  return chunks.reduce((total, { bytes }) => total + bytes, 0);
+/** As one file: an application's bundler puts what is loaded together into one. */
+function zipped(chunks: readonly Chunk[]): number {
+  return gzipSync(chunks.map(({ code }) => code).join('\n'), { level: 9 }).length;
 }
