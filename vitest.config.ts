@@ -12,6 +12,7 @@ export default defineConfig({
             'test/property/**/*.test.ts',
             'test/contract/**/*.test.ts',
             'test/repository/**/*.test.ts',
+            'test/mutation/**/*.test.ts',
           ],
         },
       },

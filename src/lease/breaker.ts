@@ -67,12 +67,7 @@ export class Breaker {
   failed(error: Error, certain: boolean, now: Milliseconds): boolean {
     this.#failures += certain ? FAILURES : 1;
     this.#lastError = error;
-    if (this.#openSince !== undefined) {
-      // A probe that could not even be sent has had its turn all the same: else whoever waits would try without a pause.
-      if (certain && now >= this.#probeAt) this.#pause(now);
-      return false;
-    }
-    if (this.#failures < FAILURES) return false;
+    if (this.#openSince !== undefined || this.#failures < FAILURES) return false;
     this.#openSince = now;
     this.#pause(now);
     return true;

@@ -32,6 +32,8 @@ export class Instance {
   /** Crashed or closed: it decides nothing any more, though its messages may still arrive. */
   dead = false;
   stalledUntilUs = 0;
+  /** Calls the store only when the test wants it to, however little it has left. */
+  calm = false;
   /** `undefined`: what the limiter asks for by itself. */
   ask: Ask | undefined;
   pace: Pace | undefined;
@@ -128,6 +130,11 @@ export class Instance {
     if (admitted === this.#counted) return;
     this.fleet.admitted(Math.round((admitted - this.#counted) * MICRO));
     this.#counted = admitted;
+  }
+
+  /** @internal */
+  answered(): void {
+    if (this.calm && this.account) this.account.lowWater = 0;
   }
 
   /** @internal */

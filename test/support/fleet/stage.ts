@@ -41,12 +41,17 @@ export class Stage {
     return this.fleet.start(options);
   }
 
-  /** Moves on to `ms`. Whoever is here has some traffic meanwhile, so that nothing is given back for want of it. */
+  /**
+   * Moves on to `ms`. Whoever holds tokens keeps them: it neither renews its lease meanwhile nor gives anything back for
+   * want of traffic. Whoever waits for an answer gives it up when its time has come.
+   */
   at(ms: Milliseconds): void {
-    while (this.fleet.now < ms) {
-      for (const { account, time } of this.fleet.instances) if (account) account.activeAt = time.now();
-      this.fleet.at(Math.min(ms, this.fleet.now + 250));
-    }
+    const until = ms * 1_000 + 1;
+    const keep = this.fleet.instances.filter((one) => one.calm && !one.account?.flight && one.stalledUntilUs < until);
+    for (const instance of keep) instance.stalledUntilUs = until;
+    this.fleet.at(ms);
+    for (const { account, time } of this.fleet.instances) if (account) account.activeAt = time.now();
+    for (const instance of keep) instance.stalledUntilUs = 0;
   }
 
   /** Moves on to `ms`, without any traffic. */
@@ -57,6 +62,7 @@ export class Stage {
   /** Makes `instance` send a call; nothing has become of it yet. */
   send(instance: Instance, { need = 0, want = 0, keep }: Wish = {}): Message {
     const { account } = instance;
+    instance.calm = true;
     instance.ask = { need: need * MICRO, head: need > 0 ? 1 : 0, want: want * MICRO, demand: 0 };
     instance.pace = { next: 0, retry: 0, level: 0, horizon: 1e9, giveBack: false };
     if (keep !== undefined && account) {
@@ -80,7 +86,8 @@ export class Stage {
     this.fleet.fresh.length = 0;
     for (let i = 0; i < 1_000; i++) {
       if (this.fleet.fresh.some(({ from }) => from === instance)) return this.taken(instance);
-      this.at(this.fleet.now + 1);
+      if (account) account.activeAt = instance.time.now();
+      this.fleet.at(this.fleet.now + 1);
       if (asking) instance.attempt(instance.largestCost);
     }
     throw new Error('Expected a call within a second.');

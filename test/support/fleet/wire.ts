@@ -48,7 +48,10 @@ export class Message {
   /** Brings a reply to the limiter; the last one where none is named. */
   deliver(reply: LeaseReply | undefined = this.replies.at(-1)): void {
     if (!reply) throw new Error('Expected a message that has run at the store.');
-    this.from.act(() => this.#answer?.(this.from.paced(reply)));
+    this.from.act(() => {
+      this.#answer?.(this.from.paced(reply));
+      this.from.answered();
+    });
   }
 
   fail(error = new Error('connection reset')): void {

@@ -1,4 +1,4 @@
-import { BUCKET } from '../bucket-view.js';
+import { BUCKET, OTHER_KEY } from '../bucket-view.js';
 import { EVERYTHING, type History, Stage } from '../stage.js';
 
 /** Keeps a key in memory however little is asked of it: its local bucket is never full again. */
@@ -68,16 +68,19 @@ export const faultHistories: readonly History[] = [
   },
   {
     rule: 'era',
-    shows: 'and whoever hears of the new era tells it what all its wallets hold, at once',
-    unit: 'calls missing',
+    shows: 'and its other wallets of that partition at once, when one of them hears of the new era',
+    unit: 'tokens not registered',
     async run(production) {
       const stage = new Stage(production);
       const holder = await stage.join();
       stage.draw(holder, 60);
+      holder.act(() => holder.api.tryAcquire(OTHER_KEY));
+      stage.taken(holder).exchange();
       stage.fleet.store.lose();
-      const before = stage.fleet.partition?.era;
-      stage.report(holder);
-      return stage.outstanding === 60 && stage.fleet.partition?.era !== before ? 0 : 1;
+      holder.act(() => holder.api.tryAcquire(OTHER_KEY));
+      stage.taken(holder).exchange();
+      for (const message of stage.fleet.fresh.splice(0)) message.exchange();
+      return 60 - stage.outstanding;
     },
   },
   {
@@ -88,6 +91,7 @@ export const faultHistories: readonly History[] = [
       const stage = new Stage(production);
       const holder = await stage.join();
       stage.drain(holder);
+      stage.at(1);
       stage.fleet.store.lose();
       stage.report(holder);
       return Math.max(0, -stage.tokens);
@@ -100,7 +104,7 @@ export const faultHistories: readonly History[] = [
       const stage = new Stage(production, { burst: 10, rate: 1, perMs: 100 });
       const holder = await stage.join();
       stage.drain(holder);
-      stage.idleUntil(3_000);
+      stage.idleUntil(10_000);
       stage.publish({ burst: 1_000, rate: 1, per: 100 });
       const late = await stage.join();
       stage.drain(late);
@@ -145,9 +149,14 @@ export const faultHistories: readonly History[] = [
     async run(production) {
       const stage = new Stage(production);
       const [holder, other] = [await stage.join(), await stage.join()];
+      stage.publish({ burst: 100, rate: 100, per: 100 });
+      stage.fleet.otherKeyHears(stage.fleet.news); // An occasion on which the level of untouched buckets is written.
       const behind = stage.fleet.store.snapshot();
       stage.drain(holder);
-      stage.at(1);
+      stage.report(holder);
+      stage.at(60);
+      stage.drain(holder);
+      stage.at(61);
       stage.fleet.store.failover(behind);
       stage.drain(other);
       return stage.over;

@@ -6,10 +6,10 @@ export const holderHistories: readonly History[] = [
     rule: '4',
     shows: 'a key that was forgotten and is touched again takes no spent grant back',
     async run(production) {
-      const stage = new Stage(production, { rate: 1, perMs: 100 });
+      const stage = new Stage(production, { rate: 1, perMs: 100, leaseMs: 5_000 });
       const holder = await stage.join();
       stage.drain(holder);
-      stage.idleUntil(1_060);
+      stage.idleUntil(2_100); // Unused for a second or two: the key is forgotten here, not yet at the store.
       stage.drain(holder);
       return stage.over;
     },
@@ -20,12 +20,27 @@ export const holderHistories: readonly History[] = [
     async run(production) {
       const stage = new Stage(production);
       const [holder, other] = [await stage.join(), await stage.join()];
+      stage.report(holder);
       const call = stage.send(holder, { need: 60 });
       call.execute();
-      stage.at(90); // Given up at 40; the next call takes the grant back.
-      stage.taken(holder).exchange();
+      stage.next(holder).exchange(); // Given up at 40; the next call takes the grant back.
       stage.drain(other);
       call.deliver();
+      holder.spend();
+      return stage.over;
+    },
+  },
+  {
+    rule: '4',
+    shows: 'a lost call takes back no grant but its own',
+    async run(production) {
+      const stage = new Stage(production, { rate: 1, perMs: 10 });
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.draw(holder, 60);
+      holder.spend();
+      stage.send(holder); // Lost on its way to the store: the last grant there is one that was taken and spent.
+      stage.next(holder).exchange();
+      stage.drain(other);
       holder.spend();
       return stage.over;
     },
@@ -48,16 +63,17 @@ export const holderHistories: readonly History[] = [
     rule: '4',
     shows: 'no more is taken back than is outstanding: not once the lease has ended',
     async run(production) {
-      const stage = new Stage(production);
+      const stage = new Stage(production, { rate: 1_000, leaseMs: 200, deadlineMs: 100 });
       const [holder, other] = [await stage.join(), await stage.join()];
       stage.report(holder);
       stage.send(holder, { need: 60 }).execute();
-      stage.at(1_112); // Nothing that it sends meanwhile arrives.
+      const retry = stage.next(holder); // The reply is lost; so is this call, for the moment.
+      stage.at(303);
       stage.report(other); // The lease of the 60 ends: refill may now make up for them.
-      stage.at(1_220);
+      stage.at(320);
       stage.drain(other);
       stage.report(other);
-      stage.next(holder).exchange();
+      retry.execute();
       stage.drain(other);
       return stage.over;
     },

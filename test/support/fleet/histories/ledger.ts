@@ -37,10 +37,10 @@ export const ledgerHistories: readonly History[] = [
     rule: '2',
     shows: 'seq is one counter a limiter: a key that was forgotten does not begin again at 1',
     async run(production) {
-      const stage = new Stage(production, { rate: 1, perMs: 100 });
+      const stage = new Stage(production, { rate: 1, perMs: 100, leaseMs: 5_000 });
       const holder = await stage.join();
       stage.drain(holder);
-      stage.idleUntil(1_060); // Unused for a second: the key is forgotten here, not yet at the store.
+      stage.idleUntil(2_100); // Unused for a second or two: the key is forgotten here, not yet at the store.
       stage.drain(holder);
       return stage.over;
     },
@@ -172,11 +172,35 @@ export const ledgerHistories: readonly History[] = [
       stage.drain(stale);
       stage.publish({ burst: 10, rate: 1, per: 10 });
       stage.report(await stage.join());
+      let admitted = 0;
       for (let ms = 100; ms < 1_000; ms += 100) {
         stage.at(ms);
-        stage.drain(stale);
+        admitted += stage.drain(stale);
       }
-      return stage.over;
+      const soon = admitted - (10 + 900 / 10);
+      stage.idleUntil(70_000); // Longer than terms are contested for.
+      stage.report(stale);
+      stage.drain(stale);
+      stage.report(stale);
+      stage.at(70_100);
+      const later = stage.drain(stale) - 100 / 10;
+      return Math.max(0, soon, later);
+    },
+  },
+  {
+    rule: 'terms',
+    shows: 'and so does a loosened one',
+    unit: 'tokens too few',
+    async run(production) {
+      const stage = new Stage(production, { rate: 1, perMs: 100 });
+      const holder = await stage.join();
+      stage.drain(holder);
+      stage.report(holder);
+      stage.publish({ burst: 200, rate: 1, per: 1 });
+      holder.hears(stage.fleet.news);
+      stage.report(holder);
+      stage.at(500);
+      return Math.max(0, 200 - stage.tokens);
     },
   },
   {

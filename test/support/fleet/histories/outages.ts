@@ -118,7 +118,7 @@ export const outageHistories: readonly History[] = [
       holder.wire.ready = false;
       holder.act(() => void holder.api.acquire('k', { maxWaitMs: 5_000 }).catch(() => {}));
       try {
-        stage.at(stage.fleet.now + 3_000);
+        stage.idleUntil(stage.fleet.now + 3_000);
         return 0;
       } catch {
         return 1; // The clock of these tests refuses to run tasks without a delay for ever.
