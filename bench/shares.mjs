@@ -113,6 +113,7 @@ function simulateInThread(scenario, rule, onProgress) {
     });
     worker.on('message', (message) => ('report' in message ? resolve(message) : onProgress(message.progress)));
     worker.on('error', reject);
+    worker.on('exit', (code) => reject(new Error(`The thread of a scenario ended early (${code}).`)));
   });
 }
 
