@@ -10,6 +10,7 @@ export const faultMutations: readonly Mutation[] = [
     without: 'buckets of a store without data starting empty',
     edits: [{ file: FENCE, find: 'tokens: full ? call.burst : 0,', replace: 'tokens: call.burst,' }],
     caughtBy: 'a store that has lost its data begins empty',
+    foundBy: 'loss',
   },
   {
     rule: 'era',
@@ -49,6 +50,7 @@ export const faultMutations: readonly Mutation[] = [
     without: 'the time since the data was current going unpaid',
     edits: [{ file: LEDGER, find: 'level.at = Math.max(level.at, partition.bornAt);', replace: '' }],
     caughtBy: 'nor does it pay for the time since',
+    foundBy: 'failover',
   },
   {
     rule: 'suspect',

@@ -15,6 +15,7 @@ export const holderMutations: readonly Mutation[] = [
       },
     ],
     caughtBy: 'seq is one counter a limiter',
+    foundBy: 'pure',
   },
   {
     rule: '2',
@@ -41,6 +42,7 @@ export const holderMutations: readonly Mutation[] = [
       },
     ],
     caughtBy: 'a limiter restarted under its instanceId',
+    foundBy: 'pure',
   },
   {
     rule: '4',
@@ -54,6 +56,7 @@ export const holderMutations: readonly Mutation[] = [
       { file: KEEPER, find: '    if (account.flight !== flight) return;\n', replace: '' },
     ],
     caughtBy: 'a reply to a call that was given up',
+    foundBy: 'pure',
   },
   {
     rule: '4',
@@ -66,6 +69,7 @@ export const holderMutations: readonly Mutation[] = [
       },
     ],
     caughtBy: 'what a lost call had returned',
+    foundBy: 'pure',
   },
   {
     rule: '5',
@@ -78,6 +82,7 @@ export const holderMutations: readonly Mutation[] = [
       },
     ],
     caughtBy: 'the lease is looked at when a token is spent',
+    foundBy: 'pure',
   },
   {
     rule: '5',

@@ -21,12 +21,20 @@ export const ledgerMutations: readonly Mutation[] = [
       },
     ],
     caughtBy: 'tokens in a wallet keep their place',
+    foundBy: 'pure',
   },
   {
     rule: '2',
     without: 'older calls answered stale',
     edits: [{ file: LEDGER, find: "if (call.seq < known.seq) return { ...head, status: 'stale' };", replace: '' }],
     caughtBy: 'a call that comes once more after a newer one',
+    foundBy: 'pure',
+  },
+  {
+    rule: '2',
+    without: 'repeats answered from the record',
+    edits: [{ file: LEDGER, find: 'if (call.seq === known.seq) return grantReply(head, known, bucket);', replace: '' }],
+    caughtBy: 'a call that runs twice',
   },
   {
     rule: '4',
@@ -45,6 +53,7 @@ export const ledgerMutations: readonly Mutation[] = [
     without: 'taking back only what was granted by a call that was given up',
     edits: [{ file: LEDGER, find: 'call.disown > 0 && holder.seq >= call.disown', replace: 'call.disown > 0' }],
     caughtBy: 'a lost call takes back no grant but its own',
+    foundBy: 'pure',
   },
   {
     rule: '4',
@@ -54,6 +63,7 @@ export const ledgerMutations: readonly Mutation[] = [
       { file: LEDGER, find: '      holder.lastGrant = 0;\n', replace: '' },
     ],
     caughtBy: 'no more is taken back than is outstanding',
+    foundBy: 'pure',
   },
   {
     rule: '5',
@@ -120,6 +130,7 @@ export const ledgerMutations: readonly Mutation[] = [
       },
     ],
     caughtBy: 'refill comes first',
+    foundBy: 'pure',
   },
   {
     rule: '9',
@@ -176,6 +187,7 @@ export const ledgerMutations: readonly Mutation[] = [
       },
     ],
     caughtBy: 'a lease that ends is counted as spent',
+    foundBy: 'pure',
   },
   {
     rule: 'clock',

@@ -8,8 +8,10 @@ export interface Mutation {
   readonly edits: readonly Edit[];
   /** Made to what it is compared with as well: another defence that would hide this one. */
   readonly given?: readonly Edit[];
-  /** The history that goes over its bound, by how its name begins; or random fleets of a profile, and how many. */
-  readonly caughtBy: string | { readonly profile: Profile; readonly runs: number };
+  /** The history that goes over its bound, by how its name begins. */
+  readonly caughtBy: string;
+  /** The profile in which random fleets find it too, within a few dozen. */
+  readonly foundBy?: Profile;
 }
 
 /** What was sent under a lease that has ended since is believed. */

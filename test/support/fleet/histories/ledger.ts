@@ -35,6 +35,22 @@ export const ledgerHistories: readonly History[] = [
   },
   {
     rule: '2',
+    shows: 'a call that runs twice is answered twice alike',
+    async run(production) {
+      const stage = new Stage(production);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      const call = stage.send(holder, { need: 60 });
+      const first = call.execute();
+      call.execute(); // Were it granted anew, there would be less this time, and the store would go by that.
+      call.deliver(first);
+      stage.at(100);
+      stage.drain(other);
+      holder.spend();
+      return stage.over;
+    },
+  },
+  {
+    rule: '2',
     shows: 'seq is one counter a limiter: a key that was forgotten does not begin again at 1',
     async run(production) {
       const stage = new Stage(production, { rate: 1, perMs: 100, leaseMs: 5_000 });
