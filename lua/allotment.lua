@@ -45,8 +45,12 @@ if level == 0 then
 elseif fewTokens then
   local kept = refillTime(burst, rateNum, rateDen) <= 60000000
   local least = max(head, MICRO)
-  local turn = not kept or hCredit >= least * (1 - 5 * fill)
-  granted = (turn or free or lent) and min(needed, least) or 0
+  local turn = not kept or slotAt <= now or hCredit >= least * (1 - 5 * fill)
+  if available >= need + MICRO * (members - 1) then
+    granted = needed
+  else
+    granted = (turn or free or lent) and min(needed, least) or 0
+  end
 else
   local reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO)
   local surplus = max(0, floor((((available - reserve) * hWeight) / (hungry / 2 + hWeight)) / MICRO) * MICRO)

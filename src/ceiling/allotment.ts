@@ -75,8 +75,13 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
     // In turn: first who is owed a token, and the fuller the bucket the sooner one who has just had one.
     const kept = refillTime(bucket.burst, bucket) <= LONGEST_KEPT_US;
     const least = Math.max(call.head, MICRO);
-    const turn = !kept || holder.credit >= least * (1 - FILL_OPENS * fill);
-    granted = turn || free || lent ? Math.min(need, least) : 0;
+    // Nobody who was denied waits for a turn: then there is nothing to be kept.
+    const unclaimed = bucket.slotAt <= now;
+    const turn = !kept || unclaimed || holder.credit >= least * (1 - FILL_OPENS * fill);
+    // Where each of the others would still find a token, callers are not served one a call.
+    const plenty = available >= call.need + MICRO * (bucket.members - 1);
+    if (plenty) granted = need;
+    else granted = turn || free || lent ? Math.min(need, least) : 0;
   } else {
     // What the holders below the level may take soon stays; the rest is for the hungry, of whom about half ask in time.
     const reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO);

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '2fb9dadf6d348ce011d7eb88a906f178b793335d',
+  sha1: '0dd88f41b84b81c4fbf8903265ffbe0ac542f6ed',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -659,8 +659,12 @@ if level == 0 then
 elseif fewTokens then
   local kept = refillTime(burst, rateNum, rateDen) <= 60000000
   local least = max(head, MICRO)
-  local turn = not kept or hCredit >= least * (1 - 5 * fill)
-  granted = (turn or free or lent) and min(needed, least) or 0
+  local turn = not kept or slotAt <= now or hCredit >= least * (1 - 5 * fill)
+  if available >= need + MICRO * (members - 1) then
+    granted = needed
+  else
+    granted = (turn or free or lent) and min(needed, least) or 0
+  end
 else
   local reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO)
   local surplus = max(0, floor((((available - reserve) * hWeight) / (hungry / 2 + hWeight)) / MICRO) * MICRO)

@@ -27,9 +27,9 @@ const LEAD_MS: Milliseconds = 500;
  * does (an hour of it passes in an eighth of a second), since they must outlast a round trip between processes that
  * compete for a few cores; so they shrink as far as that allows, and the rest shows in the figures.
  */
-const CLOCK_SPEED = 4;
+const CLOCK_SPEED = 2;
 /** In the limiters' time. */
-const LEASE_MS: Milliseconds = 1_000;
+const LEASE_MS: Milliseconds = 500;
 
 /** Limits in the log's own time: tokens an hour. */
 export interface ReplayLimits {

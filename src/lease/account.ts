@@ -12,6 +12,12 @@ export interface LeasedPolicy {
   readonly counters: PolicyCounters;
 }
 
+/** An account with tokens and no traffic for this long gives them back: and well before a short lease ends. */
+const IDLE_MS: Milliseconds = 500;
+const IDLE_OF_LEASE = 0.4;
+/** A lease with less than this left is renewed, so that no token ends in a wallet that is spent slowly. */
+const RENEW_OF_LEASE = 0.25;
+
 /** A call that has been sent and neither answered nor given up. */
 export interface Flight {
   readonly seq: number;
@@ -64,7 +70,7 @@ export class Account implements Wallet, Sleeper, Share {
 
   readonly demand: Demand;
   /** When it was last seen to be in use. */
-  activeAt: Milliseconds;
+  declare activeAt: Milliseconds;
   level = 0;
   horizonMs: Milliseconds = 0;
   /** Asking before this is useless; 0: ask whenever there is need. */
@@ -141,6 +147,25 @@ export class Account implements Wallet, Sleeper, Share {
     this.waiting = 0;
     this.waitingHead = 0;
     this.missed = 0;
+  }
+
+  /** When it will have been unused for long enough to give back what it holds, if nobody asks until then. */
+  get unusedAt(): Milliseconds {
+    return this.activeAt + Math.min(IDLE_MS, IDLE_OF_LEASE * this.policy.lease.durationMs);
+  }
+
+  unused(now: Milliseconds): boolean {
+    return now >= this.unusedAt;
+  }
+
+  /** When its lease must be renewed though there is enough in hand: what it does not need is given back by then. */
+  get renewAt(): Milliseconds {
+    return this.endsAt - RENEW_OF_LEASE * this.policy.lease.durationMs;
+  }
+
+  /** When what it holds must next be looked at. */
+  get reviewAt(): Milliseconds {
+    return Math.min(this.unusedAt, this.renewAt);
   }
 
   /** Whether the store has said that asking for this much is useless for now. */

@@ -5,9 +5,6 @@ import type { Account, Flight } from './account.js';
 import { batchSize } from './sizing.js';
 import { withdraw } from './wallet.js';
 
-/** An account with tokens and no traffic for this long gives them back. */
-export const IDLE_MS: Milliseconds = 500;
-
 /** What a call says of the caller. */
 export interface Caller {
   readonly holder: string;
@@ -31,7 +28,7 @@ export function composeCall(
   if (!terms) return undefined;
 
   account.measure(now);
-  const idle = now - account.activeAt >= IDLE_MS && account.waiting === 0;
+  const idle = account.unused(now) && account.waiting === 0;
   // A key that is asked once may never be asked again: the first call holds nothing ready.
   const first = account.era === '';
   const demand = account.demand.perSecond();

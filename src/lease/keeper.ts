@@ -5,7 +5,7 @@ import type { Random, Timer } from '../time.js';
 import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
 import { Account, type Flight, type LeasedPolicy, ledgerName } from './account.js';
 import { Breaker } from './breaker.js';
-import { composeCall, IDLE_MS } from './call.js';
+import { composeCall } from './call.js';
 import { Courier, type CourierParts } from './courier.js';
 import { Fleet } from './fleet.js';
 import { type GrantTerms, isLargeAndSpent, takeGrant } from './grant.js';
@@ -29,8 +29,9 @@ export interface KeeperParts extends Omit<CourierParts, 'landed' | 'lost'> {
   readonly outdated: (owner: LeasedPolicy) => void;
 }
 
-/** After a failed call an account pauses this long, up to twice as long at random, so that a fleet does not retry as one. */
+/** After a failed call an account pauses this long for each failure in a row, up to twice as long at random. */
 const RETRY_MS: Milliseconds = 20;
+const LONGEST_RETRY_MS: Milliseconds = 500;
 
 /**
  * The bottom half: everything that talks to the ceiling store. Callers only ever touch accounts in memory and leave
@@ -97,7 +98,7 @@ export class Keeper {
     return this.#breaker.open;
   }
 
-  /** When the store was found to be out of reach; `now` where only a part of it is. */
+  /** When the store was lost; `now` where only a part of it is. */
   unreachableSince(now: Milliseconds): Milliseconds {
     return this.#breaker.openSince ?? now;
   }
@@ -248,7 +249,7 @@ export class Keeper {
     if (!this.#parts.store.ready || !this.#breaker.admits(now)) {
       // Whoever needs tokens later asks again; only what is owed is remembered.
       account.missed = 0;
-      if (account.disown > 0 || account.balance > 0) this.#wakes.wakeBy(account, now + IDLE_MS);
+      if (account.disown > 0 || account.balance > 0) this.#wakes.wakeBy(account, now + LONGEST_RETRY_MS);
       this.#parts.settled(account);
       return undefined;
     }
@@ -310,7 +311,7 @@ export class Keeper {
     account.owner.counters.leaseFailures += 1;
     this.#fail(error, false, now);
     account.forced = true;
-    account.blockedUntil = now + RETRY_MS * Math.min(account.failures, 25) * (1 + this.#parts.random());
+    account.blockedUntil = now + Math.min(LONGEST_RETRY_MS, RETRY_MS * account.failures) * (1 + this.#parts.random());
     this.#parts.settled(account);
     if (!this.#closing && !account.released) this.#wakes.wakeBy(account, account.blockedUntil);
     flight.settle();
@@ -359,7 +360,7 @@ export class Keeper {
     this.#noticeSuspend(now);
     this.#expire(account, now);
     if (account.attempted > 0) account.activeAt = now;
-    if (account.balance > 0 && now - account.activeAt >= IDLE_MS) account.forced = true;
+    if (account.balance > 0 && (account.unused(now) || now >= account.renewAt)) account.forced = true;
     const due = account.waiting > account.balance || account.missed > 0;
     if (account.forced || (due && now >= account.blockedUntil)) this.#enqueueOnce(account);
     this.#schedule(account, now);
@@ -371,7 +372,7 @@ export class Keeper {
     if (account.waiting > account.balance && account.blockedUntil > now)
       this.#wakes.wakeBy(account, account.blockedUntil);
     if (account.disown > 0) this.#wakes.wakeBy(account, Math.max(account.blockedUntil, now + RETRY_MS));
-    if (account.balance > 0) this.#wakes.wakeBy(account, Math.max(account.activeAt, now - IDLE_MS + 1) + IDLE_MS);
+    if (account.balance > 0) this.#wakes.wakeBy(account, Math.max(now + RETRY_MS, account.reviewAt));
   }
 
   #expire(account: Account, now: Milliseconds): void {

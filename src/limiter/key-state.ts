@@ -14,8 +14,9 @@ export class KeyState implements TokenBucket, Sleeper {
   /** The policy these terms are of; another one in force means that the state must be re-shaped. */
   policy: Policy;
   terms: Terms;
-  tokens: Tokens;
-  at: Milliseconds;
+  // Declared, not defined: a field that begins as `undefined` makes V8 box every number that is written to it.
+  declare tokens: Tokens;
+  declare at: Milliseconds;
   account: Account | undefined;
   /** Callers of `acquire` that wait; undefined while there are none. */
   waiters: WaitQueue | undefined;

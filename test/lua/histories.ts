@@ -17,7 +17,7 @@ const TERMS: readonly CeilingTerms[] = [
   { burst: 10 * MICRO, rateNum: 10, rateDen: 1 },
   { burst: 3 * MICRO, rateNum: 5, rateDen: 432_000 },
   { burst: 5_500_000, rateNum: 7_919, rateDen: 104_729 },
-  { burst: 9_007_199_254_740_991, rateNum: 4_503_599_627_370_449, rateDen: 2_199_023_255_531 },
+  { burst: 1_125_899_906_842_623, rateNum: 4_503_599_627_370_449, rateDen: 2_199_023_255_531 },
   { burst: 1_000 * MICRO, rateNum: 1_000_003, rateDen: 4_503_599_627_370_449 },
   { burst: 50_000 * MICRO, rateNum: 1_000_000, rateDen: 1 },
 ];
@@ -98,7 +98,8 @@ export type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
 /** All holders want more than there is, spend all they get, and lose nothing: the ledger is worked at its limit. */
 export const saturated: fc.Arbitrary<History> = fc.record({
-  terms: fc.constantFrom(0, 1, 2, 7),
+  // Those that these turns can empty: of larger ones most is never asked for.
+  terms: fc.constantFrom(0, 2),
   newStore: fc.constant('full' as const),
   loseAllAt: fc.constant(-1),
   steps: fc
