@@ -17,7 +17,7 @@ const GLOBAL = 'global';
 const GLOBAL_KEY = 'everyone';
 const HOUR_MS: Milliseconds = 3_600_000;
 /** How long the replay of any log takes, unless told otherwise. */
-const DEFAULT_DURATION_MS: Milliseconds = 14_000;
+const DEFAULT_DURATION_MS: Milliseconds = 24_000;
 /** Requests are sent to their instances this long before they are due. */
 const AHEAD_MS: Milliseconds = 300;
 /** Instances are told to begin this much later, so that the first requests are there in time. */
