@@ -207,6 +207,9 @@ for i = 1, #KEYS / 2 do
       if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
     end
 
+    if version > fVersion then
+      reply[5], reply[6], reply[7], reply[8] = version, exactly(burst), rateNum, rateDen
+    end
     reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
     reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
     reply[15], reply[16] = incarnation, expiresAt

@@ -31,7 +31,11 @@ if main then
   if now >= sweepAt then
 --- @include "sweep"
   end
-  if version ~= fVersion or burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen then
+  local current = fVersion == version and callVersion == fVersion
+  if
+    fVersion > version
+    or (current and (burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen))
+  then
     tokens, remainder, at = inherit(tokens, at, now, burst, fBurst, fInheritance, outstanding)
     version, burst, rateNum, rateDen = fVersion, fBurst, fRateNum, fRateDen
     termsChanged = true

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '0dd88f41b84b81c4fbf8903265ffbe0ac542f6ed',
+  sha1: '013c12325036832832c993c1c651d64ba003bf32',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -550,7 +550,11 @@ end
 sweepCursor = nextCursor or false
 if not nextCursor then sweepAt = sweepNext end
   end
-  if version ~= fVersion or burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen then
+  local current = fVersion == version and callVersion == fVersion
+  if
+    fVersion > version
+    or (current and (burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen))
+  then
     tokens, remainder, at = inherit(tokens, at, now, burst, fBurst, fInheritance, outstanding)
     version, burst, rateNum, rateDen = fVersion, fBurst, fRateNum, fRateDen
     termsChanged = true
@@ -776,6 +780,9 @@ end
       if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
     end
 
+    if version > fVersion then
+      reply[5], reply[6], reply[7], reply[8] = version, exactly(burst), rateNum, rateDen
+    end
     reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
     reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
     reply[15], reply[16] = incarnation, expiresAt

@@ -152,7 +152,7 @@ export const ledgerMutations: readonly Mutation[] = [
       {
         file: LEDGER,
         find: '    // Answered without a change: a repeat',
-        replace: '    advance(bucket, fence, partition, now);\n    // Answered without a change: a repeat',
+        replace: '    advance(bucket, call, fence, partition, now);\n    // Answered without a change: a repeat',
       },
     ],
     caughtBy: 'a call answered from its record changes nothing',
@@ -218,6 +218,18 @@ export const ledgerMutations: readonly Mutation[] = [
     without: 'a higher version taking over',
     edits: [{ file: FENCE, find: 'if (call.version > fence.version) {', replace: 'if (call.version < 0) {' }],
     caughtBy: 'and so does a loosened one',
+  },
+  {
+    rule: 'terms',
+    without: 'a bucket keeping the terms of a newer version than its caller knows',
+    edits: [
+      {
+        file: LEDGER,
+        find: 'if (fence.version > bucket.version || (current && !same',
+        replace: 'if (fence.version !== bucket.version || (current && !same',
+      },
+    ],
+    caughtBy: 'an override that was taken back',
   },
   {
     rule: 'terms',

@@ -221,6 +221,23 @@ export const ledgerHistories: readonly History[] = [
   },
   {
     rule: 'terms',
+    shows: 'an override that was taken back does not come back with an instance that has not heard',
+    async run(production) {
+      const override = { k: { ceiling: { burst: 1_000, rate: 1_000, per: 10 } } };
+      const stage = new Stage(production, { burst: 10, rate: 1, perMs: 10, policy: { overrides: override } });
+      const stale = await stage.join();
+      stage.fleet.news = { ...stage.fleet.news, version: 2, overrides: {} };
+      stage.drain(await stage.join());
+      let admitted = 0;
+      for (let ms = 100; ms < 200; ms += 10) {
+        stage.at(ms);
+        admitted += stage.drain(stale);
+      }
+      return Math.max(0, admitted - (10 + 200 / 10));
+    },
+  },
+  {
+    rule: 'terms',
     shows: 'a reset hands out one full burst, and is refused for the time it takes to earn one',
     async run(production) {
       const stage = new Stage(production, { rate: 1, perMs: 10 });
