@@ -5,7 +5,7 @@ import { production } from '../support/fleet/production.js';
 import { broken, PROFILES, type Profile } from '../support/fleet/run.js';
 
 /** Random fleets a profile; HEADGATE_SEARCH_RUNS=5000 for a night's search. */
-const RUNS = Number(process.env['HEADGATE_SEARCH_RUNS'] ?? 25);
+const RUNS = Number(process.env['HEADGATE_SEARCH_RUNS'] ?? 40);
 
 /** Seeds that once failed, kept for good; the commit that repaired each says what it found. */
 const KEPT: Readonly<Record<Profile, readonly number[]>> = {
