@@ -47,18 +47,19 @@ export type {
 } from './policy/policy.js';
 export type { PolicyListener, PolicySource, PolicyUpdate } from './policy/policy-source.js';
 export type { PolicyBook, PublishOptions } from './policy/publisher.js';
-export type {
-  DegradedChange,
-  DenialNote,
-  DenialReason,
-  LimitedBy,
-  Observer,
-  PolicyChange,
-  PolicyCounters,
-  PolicyGauges,
-  Readings,
-  RoundTripEnd,
-  RoundTripStart,
+export {
+  type DegradedChange,
+  type DenialNote,
+  type DenialReason,
+  type LimitedBy,
+  type Observer,
+  type PolicyChange,
+  type PolicyCounters,
+  type PolicyGauges,
+  type Readings,
+  type RoundTripEnd,
+  type RoundTripStart,
+  silentObserver,
 } from './telemetry/observer.js';
 export type { Random, Time, Timer } from './time.js';
 export type { EpochMilliseconds, Microseconds, MicroTokens, Milliseconds, Period, Tokens } from './units.js';

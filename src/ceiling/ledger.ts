@@ -117,7 +117,8 @@ function believes(call: LeaseCall): boolean {
   return call.unspent > 0 || call.returned > 0 || call.disown > 0 || call.witness > 0 || call.since > 0;
 }
 
-function bucketName(call: LeaseCall): string {
+/** Under which name a partition keeps a bucket; no policy's name has a colon. */
+export function bucketName(call: Pick<LeaseCall, 'policy' | 'key'>): string {
   return `${call.policy}:${call.key}`;
 }
 

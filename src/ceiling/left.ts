@@ -1,7 +1,7 @@
 import type { Microseconds, MicroTokens } from '../units.js';
 import type { LeaseCall } from './ceiling-store.js';
 import { refill } from './exact.js';
-import type { Partition } from './ledger.js';
+import { bucketName, type Partition } from './ledger.js';
 
 /** Whose bucket is looked into. */
 export type Look = Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder'>;
@@ -11,7 +11,7 @@ export type Look = Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'hol
  * Where a call would change more than the level first (a new bucket, era or policy), nothing is promised.
  */
 export function leftIn(partition: Partition, look: Look, now: Microseconds): MicroTokens {
-  const bucket = partition.buckets.get(`${look.policy}:${look.key}`);
+  const bucket = partition.buckets.get(bucketName(look));
   const fence = partition.fences.get(look.fence);
   if (!bucket || !fence || bucket.expiresAt <= now || bucket.era !== partition.era) return 0;
   if (bucket.version !== look.version || fence.version !== look.version) return 0;

@@ -1,5 +1,5 @@
 import { clusterCeiling, clusterPolicySource } from '../cluster/index.js';
-import { createLimiter, type Limiter, type Observer } from '../index.js';
+import { createLimiter, type Limiter, type Observer, silentObserver } from '../index.js';
 import { hostNow, type RememberingTime } from './host-clock.js';
 import type { FromInstance, FromPrimary, InstanceSettings } from './protocol.js';
 
@@ -36,30 +36,12 @@ export function instanceLimiter(
   });
 }
 
-const nothing = (): void => {};
-
-/** Observes nothing. */
-export const quietObserver: Observer = {
-  roundTrip(_start, send) {
-    send();
-    return nothing;
-  },
-  policyChanged: nothing,
-  degradedChanged: nothing,
-  watchesDenials: () => false,
-  denied: nothing,
-  waiting: () => nothing,
-  trouble: nothing,
-  inject: () => ({}),
-  attach: () => nothing,
-};
-
 /** An observer that only tells when the store has met the terms of a newer policy. */
 export function fenceObserver(): Observer {
   let version = 0;
   let told = 0;
   return {
-    ...quietObserver,
+    ...silentObserver,
     roundTrip(_start, send) {
       const sent = version;
       send();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Milliseconds, Observer, PolicyLimiter } from '../index.js';
+import { type Milliseconds, type Observer, type PolicyLimiter, silentObserver } from '../index.js';
 import { hostNow, RememberingTime } from './host-clock.js';
-import { instanceLimiter, onOrders, quietObserver, tell } from './instance.js';
+import { instanceLimiter, onOrders, tell } from './instance.js';
 import { Latency } from './latency.js';
 import type { DoneRequest, DueRequest, ReplaySettings } from './protocol.js';
 
@@ -25,7 +25,7 @@ export async function runReplay(settings: ReplaySettings): Promise<void> {
   let asking: Moment = { at: undefined };
   // A wait ends on the reading its decision was made on.
   const observer: Observer = {
-    ...quietObserver,
+    ...silentObserver,
     waiting: () => {
       const moment = asking;
       return () => {

@@ -1,6 +1,6 @@
 import type { LeasedPolicy } from '../lease/account.js';
 import type { Policy } from '../policy/policy.js';
-import type { PolicyCounters } from '../telemetry/observer.js';
+import { NO_COUNTS, type PolicyCounters } from '../telemetry/observer.js';
 import type { Milliseconds } from '../units.js';
 import { CostLimits } from './cost-limits.js';
 
@@ -16,25 +16,7 @@ export class PolicyState implements LeasedPolicy {
     this.policy = policy;
     this.since = now;
     this.costs = new CostLimits(policy);
-    this.counters = {
-      policy: policy.name,
-      allowed: 0,
-      allowedDegraded: 0,
-      deniedLocal: 0,
-      deniedCeiling: 0,
-      deniedPolicy: 0,
-      shadowDenied: 0,
-      overflow: 0,
-      tokensGranted: 0,
-      tokensSpent: 0,
-      tokensReturned: 0,
-      tokensExpired: 0,
-      tokensUnleased: 0,
-      leaseCalls: 0,
-      leaseFailures: 0,
-      leaseRefusals: 0,
-      termConflicts: 0,
-    };
+    this.counters = { policy: policy.name, ...NO_COUNTS };
   }
 
   /** Puts a newer version in force. */

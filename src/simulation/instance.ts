@@ -1,4 +1,11 @@
-import { createLimiter, type Limiter, type Observer, type PolicyCounters, type PolicyLimiter } from '../index.js';
+import {
+  createLimiter,
+  type Limiter,
+  type Observer,
+  type PolicyCounters,
+  type PolicyLimiter,
+  silentObserver,
+} from '../index.js';
 import type { EventQueue } from './event-queue.js';
 import { InstanceClock } from './instance-clock.js';
 import type { Link, Network } from './network.js';
@@ -111,24 +118,14 @@ export class Instance {
 
 /** Hands out the counters of a limiter, which callers read to see at once what was decided. */
 function observerOf(counters: Map<string, Readonly<PolicyCounters>>, failed: (error: unknown) => void): Observer {
-  const nothing = (): void => {};
   return {
-    roundTrip(_start, send) {
-      send();
-      return nothing;
-    },
+    ...silentObserver,
     policyChanged({ error }) {
       if (error) failed(error);
     },
-    degradedChanged: nothing,
-    watchesDenials: () => false,
-    denied: nothing,
-    waiting: () => nothing,
-    trouble: nothing,
-    inject: () => ({}),
     attach(readings) {
       for (const row of readings.counters()) counters.set(row.policy, row);
-      return nothing;
+      return () => {};
     },
   };
 }

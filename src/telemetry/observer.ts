@@ -50,6 +50,28 @@ export interface PolicyCounters {
   termConflicts: number;
 }
 
+export type CounterName = Exclude<keyof PolicyCounters, 'policy'>;
+
+/** Where all counters begin. */
+export const NO_COUNTS: Readonly<Record<CounterName, 0>> = {
+  allowed: 0,
+  allowedDegraded: 0,
+  deniedLocal: 0,
+  deniedCeiling: 0,
+  deniedPolicy: 0,
+  shadowDenied: 0,
+  overflow: 0,
+  tokensGranted: 0,
+  tokensSpent: 0,
+  tokensReturned: 0,
+  tokensExpired: 0,
+  tokensUnleased: 0,
+  leaseCalls: 0,
+  leaseFailures: 0,
+  leaseRefusals: 0,
+  termConflicts: 0,
+};
+
 /** What instruments read, at the moment they are read. */
 export interface PolicyGauges {
   readonly policy: string;

@@ -1,25 +1,5 @@
-import type { PolicyCounters, Readings } from './observer.js';
+import { type CounterName, NO_COUNTS, type Readings } from './observer.js';
 
-type CounterName = Exclude<keyof PolicyCounters, 'policy'>;
-
-const NO_COUNTS: Readonly<Record<CounterName, 0>> = {
-  allowed: 0,
-  allowedDegraded: 0,
-  deniedLocal: 0,
-  deniedCeiling: 0,
-  deniedPolicy: 0,
-  shadowDenied: 0,
-  overflow: 0,
-  tokensGranted: 0,
-  tokensSpent: 0,
-  tokensReturned: 0,
-  tokensExpired: 0,
-  tokensUnleased: 0,
-  leaseCalls: 0,
-  leaseFailures: 0,
-  leaseRefusals: 0,
-  termConflicts: 0,
-};
 const COUNTER_NAMES = Object.keys(NO_COUNTS) as CounterName[];
 
 /** The counters and gauges of one policy name, over all limiters of the process. */
