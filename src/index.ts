@@ -24,6 +24,7 @@ export {
   PolicySourceError,
   UnknownPolicyError,
 } from './errors.js';
+export { compoundKey } from './key/compound-key.js';
 export type { AcquireOptions } from './limiter/acquire-options.js';
 export type { Allowed, Decision, Denial, Denied } from './limiter/decision.js';
 export type { Limiter } from './limiter/limiter.js';

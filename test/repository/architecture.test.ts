@@ -25,6 +25,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
   // The domain, from the bottom up.
   algorithm: VOCABULARY,
+  key: FOUNDATION,
   telemetry: FOUNDATION,
   policy: [...FOUNDATION, 'telemetry/observer'],
   ceiling: [...VOCABULARY, 'telemetry/observer'],
@@ -33,12 +34,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
   // The composition root, and the public API in front of it.
   'create-limiter': [...FOUNDATION, 'version', 'limiter', 'ceiling', 'policy', 'telemetry'],
-  index: [...FOUNDATION, 'version', 'create-limiter', 'limiter', 'ceiling', 'policy', 'telemetry'],
+  index: [...FOUNDATION, 'version', 'create-limiter', 'key/compound-key', 'limiter', 'ceiling', 'policy', 'telemetry'],
 
   // Subpath exports and programs stand on the public API.
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],
   cluster: [...FOUNDATION, 'index', 'ceiling', 'policy', 'telemetry/observer'],
-  http: [...FOUNDATION, 'index'],
+  http: [...FOUNDATION, 'index', 'key'],
   cli: [...FOUNDATION, 'index'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
   demo: [...FOUNDATION, 'index', 'testing', 'cluster', 'simulation'],
