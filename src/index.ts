@@ -35,16 +35,26 @@ export type { NatsConnection } from './policy/nats-client.js';
 export { type NatsPolicySourceOptions, natsPolicySource } from './policy/nats-source.js';
 export { parsePolicy } from './policy/parse-policy.js';
 export type {
+  Algorithm,
+  AlgorithmTerms,
+  CalendarUnit,
   CeilingTerms,
+  CeilingTier,
+  FixedWindowDocument,
   Inheritance,
+  LeakyBucketDocument,
   LocalTerms,
+  LocalTier,
   OutageMode,
   OverrideDocument,
   Policy,
   PolicyDocument,
   PolicyMode,
   RateDocument,
+  SlidingWindowDocument,
   Terms,
+  TierDocument,
+  Windows,
 } from './policy/policy.js';
 export type { PolicyListener, PolicySource, PolicyUpdate } from './policy/policy-source.js';
 export type { PolicyBook, PublishOptions } from './policy/publisher.js';

@@ -1,8 +1,8 @@
 import { InvalidPolicyError, show } from '../errors.js';
 import { Fields } from './fields.js';
 import { FrozenMap } from './frozen-map.js';
-import type { Inheritance, OutageMode, OverrideDocument, Policy, PolicyMode, Terms } from './policy.js';
-import { type Rate, readRate } from './rate.js';
+import type { Algorithm, Inheritance, OutageMode, OverrideDocument, Policy, PolicyMode, Terms } from './policy.js';
+import { readTier, type Tier } from './tier.js';
 
 /** Sizes and times that a policy is held to. */
 const POLICY_LIMITS = {
@@ -22,6 +22,11 @@ const POLICY_FIELDS = [
   'inheritance',
   'overrides',
 ] as const;
+/** The algorithms each tier can run so far. */
+const RUNS: Readonly<Record<'local' | 'ceiling', readonly Algorithm[]>> = {
+  local: ['token-bucket'],
+  ceiling: ['token-bucket'],
+};
 const OVERRIDE_FIELDS = ['local', 'ceiling', 'mode'] as const;
 const MODES: readonly PolicyMode[] = ['enforce', 'shadow', 'allow', 'deny'];
 const OUTAGE_MODES: readonly OutageMode[] = ['deny', 'allow', 'share'];
@@ -65,8 +70,8 @@ function parse(document: unknown, place: string): Policy {
   const fields = unnamed.named(` (policy "${name}")`).only(POLICY_FIELDS);
 
   const version = fields.number('version', 'a whole number from 0 to 2^53 − 1', isWholeFrom(0)) ?? 0;
-  const local = readRate(fields, 'local');
-  const ceiling = readRate(fields, 'ceiling');
+  const local = readTier(fields, 'local', RUNS.local);
+  const ceiling = readTier(fields, 'ceiling', RUNS.ceiling);
   if (!local && !ceiling) throw fields.wrongTogether('`local`, `ceiling` or both', 'neither');
   const mode = fields.choice('mode', MODES);
   const inheritance = fields.choice('inheritance', INHERITANCES);
@@ -109,8 +114,8 @@ function readName(fields: Fields): string {
 }
 
 interface Tiers {
-  readonly local: Rate | undefined;
-  readonly ceiling: Rate | undefined;
+  readonly local: Tier | undefined;
+  readonly ceiling: Tier | undefined;
   readonly mode: PolicyMode;
 }
 
@@ -135,8 +140,8 @@ function readOverride(overrides: Fields, key: string, policyName: string, defaul
     throw overrides.wrongTogether('keys of 1 to 512 bytes', `one of ${bytes}`);
   }
   const fields = overrides.entry(key).only(OVERRIDE_FIELDS);
-  const local = readRate(fields, 'local');
-  const ceiling = readRate(fields, 'ceiling');
+  const local = readTier(fields, 'local', RUNS.local);
+  const ceiling = readTier(fields, 'ceiling', RUNS.ceiling);
   const mode = fields.choice('mode', MODES);
   if (!local && !ceiling && !mode) throw fields.wrongTogether('at least one of `local`, `ceiling`, `mode`', 'none');
   return {

@@ -1,7 +1,8 @@
-import type { MicroTokens, Milliseconds, Period, Tokens } from '../units.js';
+import type { Microseconds, MicroTokens, Milliseconds, Period, Tokens } from '../units.js';
 
 /** A token bucket as people write it: `rate` tokens per `per`, holding at most `burst`. */
 export interface RateDocument {
+  algorithm?: 'token-bucket';
   /** Tokens gained in each `per`; positive, at most six decimals. */
   rate: number;
   /** Most tokens the bucket holds, and so the largest cost; positive, at most six decimals. */
@@ -9,6 +10,43 @@ export interface RateDocument {
   /** What `rate` is counted over. Default `'1s'`. */
   per?: Period;
 }
+
+/** A leaky bucket: requests leave evenly, a cost of one every `per / rate`; who would wait behind more is denied. */
+export interface LeakyBucketDocument {
+  algorithm: 'leaky-bucket';
+  /** Tokens that leave in each `per`; positive, at most six decimals. */
+  rate: number;
+  per?: Period;
+  /** Most tokens' worth of requests that wait to leave, and so the largest cost (or 1); 0 or more, six decimals. */
+  queue: number;
+}
+
+/** Part of the calendar that a fixed window may be: a week begins on Monday. */
+export type CalendarUnit = 'day' | 'week' | 'month';
+
+/** At most `limit` in each window; twice that may pass around the moment between two of them. */
+export interface FixedWindowDocument {
+  algorithm: 'fixed-window';
+  /** Tokens a window; positive, at most six decimals. */
+  limit: number;
+  /** A length, or a part of the calendar in `timeZone`. */
+  window: Period | CalendarUnit;
+  /** An IANA name, for a part of the calendar only. Default `'UTC'`. */
+  timeZone?: string;
+  /** Where windows of a length begin: at multiples of it since 1970 (`'calendar'`, the default), or at the first use. */
+  align?: 'calendar' | 'first-use';
+}
+
+/** At most `limit` in every window of this length: exactly (`log`), or as two counts estimate it (`counter`). */
+export interface SlidingWindowDocument {
+  algorithm: 'sliding-window-log' | 'sliding-window-counter';
+  /** Tokens a window; positive, at most six decimals. */
+  limit: number;
+  window: Period;
+}
+
+/** One tier of a policy as people write it; a token bucket where `algorithm` is left out. */
+export type TierDocument = RateDocument | LeakyBucketDocument | FixedWindowDocument | SlidingWindowDocument;
 
 /** What an instance decides while it can't reach the ceiling and its leases have run out. */
 export type OutageMode = 'deny' | 'allow' | 'share';
@@ -25,8 +63,8 @@ export type Inheritance = 'as-is' | 'proportional' | 'additive' | 'reset';
 
 /** Other terms for one key. A tier that is left out is that of the policy. */
 export interface OverrideDocument {
-  local?: RateDocument;
-  ceiling?: RateDocument;
+  local?: TierDocument;
+  ceiling?: TierDocument;
   mode?: PolicyMode;
 }
 
@@ -36,10 +74,10 @@ export interface PolicyDocument {
   name: string;
   /** Ever increasing; 0 (the default) for policies given in code. Publishing sets it. */
   version?: number;
-  /** A bucket for each key in each instance. The fleet is bounded by N × (burst + rate·w). */
-  local?: RateDocument;
-  /** One bucket for each key for the whole fleet, kept in the ceiling store. The fleet is bounded by burst + rate·w. */
-  ceiling?: RateDocument;
+  /** A limit for each key in each instance: a token bucket lets the fleet do N × (burst + rate·w). */
+  local?: TierDocument;
+  /** One limit for each key for the whole fleet, kept in the ceiling store: a token bucket bounds it by burst + rate·w. */
+  ceiling?: TierDocument;
   lease?: {
     /** How long a lease may be spent, counted from before it was asked for: 50 ms to 10 min. Default 2,000. */
     durationMs?: Milliseconds;
@@ -56,23 +94,49 @@ export interface PolicyDocument {
   overrides?: Record<string, OverrideDocument>;
 }
 
-/** The local tier, ready for arithmetic. */
+/** How time is cut into fixed windows. `length` is that of each, of a part of the calendar the usual one (30 days). */
+export type Windows =
+  | { readonly by: 'epoch' | 'first-use'; readonly length: Microseconds }
+  | {
+      readonly by: 'calendar';
+      readonly unit: CalendarUnit;
+      readonly timeZone: string;
+      readonly length: Microseconds;
+    };
+
+/** What one algorithm is told besides its burst and its rate. */
+export type AlgorithmTerms =
+  | { readonly algorithm: 'token-bucket' }
+  | { readonly algorithm: 'leaky-bucket'; readonly queue: Tokens }
+  | { readonly algorithm: 'fixed-window'; readonly windows: Windows }
+  | { readonly algorithm: 'sliding-window-log' | 'sliding-window-counter'; readonly length: Microseconds };
+
+export type Algorithm = AlgorithmTerms['algorithm'];
+
+/**
+ * What every algorithm of the local tier has, ready for arithmetic: the most that can pass at once, and the average.
+ * A window's `burst` is its limit, and `ratePerMs` that over its length; a leaky bucket's `burst` is its largest cost.
+ */
 export interface LocalTerms {
   readonly ratePerMs: number;
   readonly burst: Tokens;
 }
 
-/** The ceiling tier in exact integers: `rateNum / rateDen` micro-tokens per microsecond, a reduced fraction. */
+/** The same for the ceiling in exact integers: `rateNum / rateDen` micro-tokens per microsecond, a reduced fraction. */
 export interface CeilingTerms {
   readonly burst: MicroTokens;
   readonly rateNum: number;
   readonly rateDen: number;
 }
 
+/** A tier's terms: told apart by `algorithm`. */
+export type LocalTier = LocalTerms & AlgorithmTerms;
+export type CeilingTier = CeilingTerms & AlgorithmTerms;
+
 /** All that decides about one key. */
 export interface Terms {
-  readonly local: LocalTerms | undefined;
-  readonly ceiling: CeilingTerms | undefined;
+  readonly local: LocalTier | undefined;
+  readonly ceiling: CeilingTier | undefined;
   readonly mode: PolicyMode;
   /** Under which name the store fences these terms: the policy's, or `policy#key` for an override. */
   readonly fence: string;

@@ -1,80 +1,100 @@
-import { MICRO, MICROS_PER_MS, type Microseconds, type Period, periodMs } from '../units.js';
+import { MICRO, MICROS_PER_MS, type Microseconds, type Milliseconds, periodMs, type Tokens } from '../units.js';
 import type { Fields } from './fields.js';
-import type { CeilingTerms, LocalTerms, RateDocument } from './policy.js';
+import type { CeilingTerms, LocalTerms } from './policy.js';
 
 /** Numerator and denominator of a rate stay below this, so that the ledger's remainders stay below 2^53. */
 const FRACTION_LIMIT = 2n ** 52n;
-const AMOUNT = 'a positive number with at most 6 decimals';
-const RATE_FIELDS = ['rate', 'burst', 'per'] as const;
+const POSITIVE_AMOUNT = 'a positive number with at most 6 decimals';
+const AMOUNT = 'a number from 0 with at most 6 decimals';
+const PERIOD = "a period such as '1s', '500ms', '15m', '1h', '30d', or a number of ms";
 
-/** One tier of a policy in every form it is needed in. */
-export interface Rate {
-  readonly document: RateDocument;
+/** A number of tokens as it was written, and in exact millionths. */
+export interface Amount {
+  readonly tokens: Tokens;
+  readonly micros: bigint;
+}
+
+/** A rate in both forms: what a tier of any algorithm is counted by. */
+export interface Numbers {
   readonly local: LocalTerms;
   readonly ceiling: CeilingTerms;
 }
 
 /**
- * Reads the tier under `name`. Both tiers keep the ceiling's limits, so that a limit can move from one to the other:
- * a burst below 2^53 micro-tokens, and a rate that is a fraction of whole numbers below 2^52.
+ * `amount` tokens in each `period`, at most `burst` at once. Both tiers keep the ceiling's limits, so that a limit can
+ * move from one to the other: a burst below 2^53 micro-tokens, and a rate of whole numbers below 2^52.
+ *
+ * @throws InvalidPolicyError naming the field `name`, which `amount` was read from
  */
-export function readRate(parent: Fields, name: 'local' | 'ceiling'): Rate | undefined {
-  const fields = parent.nested(name)?.only(RATE_FIELDS);
-  if (!fields) return undefined;
-  const rate = readAmount(fields, 'rate');
-  const burst = readAmount(fields, 'burst');
-  if (burst.micros > Number.MAX_SAFE_INTEGER)
-    throw fields.wrong('burst', 'below 2^53 millionths (9007199254.74 tokens)');
-  const period = readPeriod(fields);
-
-  const divisor = greatestCommonDivisor(rate.micros, BigInt(period));
-  const numerator = rate.micros / divisor;
+export function rateOf(
+  fields: Fields,
+  name: string,
+  { amount, burst, period }: { amount: Amount; burst: Amount; period: Microseconds },
+): Numbers {
+  const divisor = greatestCommonDivisor(amount.micros, BigInt(period));
+  const numerator = amount.micros / divisor;
   const denominator = BigInt(period) / divisor;
   if (numerator >= FRACTION_LIMIT || denominator >= FRACTION_LIMIT) {
-    const remedy = numerator >= FRACTION_LIMIT ? 'a smaller rate or fewer digits' : 'a shorter `per`';
+    const span = name === 'rate' ? 'per' : 'window';
+    const remedy = numerator >= FRACTION_LIMIT ? `a smaller ${name} or fewer digits` : `a shorter \`${span}\``;
     throw fields.wrong(
-      'rate',
-      `such that rate × 10⁶ over \`per\` in µs reduces to whole numbers below 2^52 ` +
+      name,
+      `such that ${name} × 10⁶ over \`${span}\` in µs reduces to whole numbers below 2^52 ` +
         `(${numerator}/${denominator} does not: use ${remedy})`,
     );
   }
-  const per = fields.get('per') as Period | undefined;
-  return Object.freeze({
-    document: Object.freeze({ rate: rate.tokens, burst: burst.tokens, ...(per !== undefined && { per }) }),
-    local: Object.freeze({ ratePerMs: rate.tokens / (period / MICROS_PER_MS), burst: burst.tokens }),
-    ceiling: Object.freeze({
-      burst: Number(burst.micros),
-      rateNum: Number(numerator),
-      rateDen: Number(denominator),
-    }),
-  });
+  return {
+    local: { ratePerMs: amount.tokens / (period / MICROS_PER_MS), burst: burst.tokens },
+    ceiling: { burst: Number(burst.micros), rateNum: Number(numerator), rateDen: Number(denominator) },
+  };
 }
 
-function readAmount(fields: Fields, name: 'rate' | 'burst'): { tokens: number; micros: bigint } {
-  const tokens = fields.number(name, AMOUNT, (value) => value > 0 && Number.isFinite(value));
+/** The positive number of tokens under `name`. */
+export function readAmount(fields: Fields, name: string): Amount {
+  return readExact(fields, name, POSITIVE_AMOUNT, (value) => value > 0);
+}
+
+/** The same, where there may be none. */
+export function readAmountOrZero(fields: Fields, name: string): Amount {
+  return readExact(fields, name, AMOUNT, (value) => value >= 0);
+}
+
+/** An amount that a bucket may hold: below 2^53 millionths. */
+export function readBurst(fields: Fields, name: string): Amount {
+  return mayBeHeld(fields, name, readAmount(fields, name));
+}
+
+/** @throws InvalidPolicyError where a bucket can't hold so much */
+export function mayBeHeld(fields: Fields, name: string, amount: Amount): Amount {
+  if (amount.micros > Number.MAX_SAFE_INTEGER) throw fields.wrong(name, 'below 2^53 millionths (9007199254.74 tokens)');
+  return amount;
+}
+
+/** The whole microseconds of the period under `name`; `more` says what else may stand there. */
+export function readPeriod(fields: Fields, name: string, byDefault?: Milliseconds, more = ''): Microseconds {
+  const expected = `${PERIOD}, in whole microseconds${more}`;
+  const ms = fields.has(name) ? periodMs(fields.get(name)) : byDefault;
+  if (ms === undefined) throw fields.wrong(name, expected);
+  const micros = Math.round(ms * MICROS_PER_MS);
+  // '1.1s' times 1000 may miss a whole number by the last bits of a double; anything more was really written.
+  const isWhole = Math.abs(ms * MICROS_PER_MS - micros) <= micros * 4 * Number.EPSILON;
+  if (!isWhole || !Number.isSafeInteger(micros) || micros < 1) throw fields.wrong(name, expected);
+  return micros;
+}
+
+function readExact(fields: Fields, name: string, expected: string, check: (value: number) => boolean): Amount {
+  const tokens = fields.number(name, expected, (value) => Number.isFinite(value) && check(value));
   const micros = tokens === undefined ? undefined : exactMicros(tokens);
-  if (tokens === undefined || micros === undefined) throw fields.wrong(name, AMOUNT);
+  if (tokens === undefined || micros === undefined) throw fields.wrong(name, expected);
   return { tokens, micros };
 }
 
-/** The millionths of a positive number, if it is a whole number of them as people write it (0.1 is 100,000). */
+/** The millionths of a number, if it is a whole number of them as people write it (0.1 is 100,000). */
 function exactMicros(value: number): bigint | undefined {
   // toFixed gives exact decimals up to 10^21; above that every double is whole.
   if (value >= 1e21) return BigInt(value) * BigInt(MICRO);
   const text = value.toFixed(6);
   return Number(text) === value ? BigInt(text.replace('.', '')) : undefined;
-}
-
-function readPeriod(fields: Fields): Microseconds {
-  const expected = "a period such as '1s', '500ms', '15m', '1h', '30d', or a number of ms, in whole microseconds";
-  const per = fields.has('per') ? fields.get('per') : '1s';
-  const ms = periodMs(per);
-  if (ms === undefined) throw fields.wrong('per', expected);
-  const micros = Math.round(ms * MICROS_PER_MS);
-  // '1.1s' times 1000 may miss a whole number by the last bits of a double; anything more was really written.
-  const isWhole = Math.abs(ms * MICROS_PER_MS - micros) <= micros * 4 * Number.EPSILON;
-  if (!isWhole || !Number.isSafeInteger(micros) || micros < 1) throw fields.wrong('per', expected);
-  return micros;
 }
 
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {

@@ -55,8 +55,9 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.rate = options.policy.ceiling?.rate ?? 0;
-    this.burst = options.policy.ceiling?.burst ?? 0;
+    const { ceiling } = options.policy;
+    this.rate = ceiling && 'rate' in ceiling ? ceiling.rate : 0;
+    this.burst = ceiling && 'burst' in ceiling ? ceiling.burst : 0;
   }
 
   get size(): number {

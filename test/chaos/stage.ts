@@ -17,11 +17,11 @@ export const LEASE_MS: Milliseconds = 1_000;
 export const LEASE_END_MS: Milliseconds = LEASE_MS * 1.01 + 100;
 
 /** The policy that a scenario does not say otherwise of. */
-export const POLICY: PolicyDocument = {
+export const POLICY = {
   name: 'api',
   ceiling: { rate: 400, burst: 400 },
   lease: { durationMs: LEASE_MS },
-};
+} satisfies PolicyDocument;
 
 /** What a scenario claims of its run. */
 export interface Claim {

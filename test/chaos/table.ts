@@ -37,7 +37,7 @@ export function writeTable(scenarios: readonly Scenario[], outcomes: ReadonlyMap
 }
 
 function introduction(): string {
-  const { rate, burst } = POLICY.ceiling ?? { rate: 0, burst: 0 };
+  const { rate, burst } = POLICY.ceiling;
   return (
     `Played by \`npm run chaos\` on ${cpus().length} shared cores: 5 processes (50 limiters where it says so), each behind ` +
     `a proxy of its own, asking for three times a ceiling of ${rate}/s with a burst of ${burst}, leases of ` +

@@ -68,7 +68,7 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
       [api({ [tier]: null }), `Expected \`${tier}\` to be an object, got null. (policy "api")`],
       [
         api({ [tier]: { ...rate, limit: 1 } }),
-        `Expected \`${tier}\` to have no fields but rate, burst, per, got "limit". (policy "api")`,
+        `Expected \`${tier}\` to have no fields but algorithm, rate, burst, per, got "limit". (policy "api")`,
       ],
       ...(['rate', 'burst'] as const).flatMap((field): [object, string][] =>
         (
@@ -180,7 +180,7 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
     ],
     [
       api({ overrides: { a: { ceiling: { ...rate, cost: 1 } } } }),
-      'Expected `overrides["a"].ceiling` to have no fields but rate, burst, per, got "cost". (policy "api")',
+      'Expected `overrides["a"].ceiling` to have no fields but algorithm, rate, burst, per, got "cost". (policy "api")',
     ],
     [
       api({ overrides: { a: { mode: 'on' } } }),
@@ -197,7 +197,12 @@ describe('parsePolicy', () => {
     expect(policy).toMatchObject({
       name: 'api',
       version: 0,
-      terms: { local: undefined, ceiling: { burst: 2e9, rateNum: 1000, rateDen: 1 }, mode: 'enforce', fence: 'api' },
+      terms: {
+        local: undefined,
+        ceiling: { algorithm: 'token-bucket', burst: 2e9, rateNum: 1000, rateDen: 1 },
+        mode: 'enforce',
+        fence: 'api',
+      },
       lease: { durationMs: 2_000 },
       outage: { mode: 'deny', fleet: undefined },
       inheritance: 'as-is',
@@ -242,15 +247,17 @@ describe('parsePolicy', () => {
     [4_294_967_296.123_45, 9_007_199_254.740_98, '1000s', [85_899_345_922_469, 20_000_000], 9_007_199_254_740_980],
   ])('counts %d per %d burst over %s exactly', (perPeriod, burst, per, [rateNum, rateDen], micros) => {
     const { ceiling } = parsePolicy({ name: 'api', ceiling: { rate: perPeriod, burst, ...(per && { per }) } }).terms;
-    expect(ceiling).toEqual({ burst: micros, rateNum, rateDen });
+    expect(ceiling).toEqual({ algorithm: 'token-bucket', burst: micros, rateNum, rateDen });
   });
 
   it('gives the local tier its rate per ms', () => {
     expect(parsePolicy({ name: 'api', local: { rate: 200, burst: 400 } }).terms.local).toEqual({
+      algorithm: 'token-bucket',
       ratePerMs: 0.2,
       burst: 400,
     });
     expect(parsePolicy({ name: 'api', local: { rate: 6, burst: 1.5, per: '1m' } }).terms.local).toEqual({
+      algorithm: 'token-bucket',
       ratePerMs: 0.0001,
       burst: 1.5,
     });
@@ -266,7 +273,7 @@ describe('parsePolicy', () => {
     });
     expect(termsFor(policy, 'vip')).toEqual({
       local: policy.terms.local,
-      ceiling: { burst: 9_000_000, rateNum: 9, rateDen: 1 },
+      ceiling: { algorithm: 'token-bucket', burst: 9_000_000, rateNum: 9, rateDen: 1 },
       mode: 'shadow',
       fence: 'api#vip',
     });
@@ -291,7 +298,7 @@ describe('parsePolicy', () => {
     const policy = parsePolicy(document);
     expect(document).toEqual(before);
     (document as typeof before).overrides.a.local.rate = 77;
-    expect(policy.document.overrides?.['a']?.local?.rate).toBe(1);
+    expect(policy.document.overrides?.['a']?.local).toEqual({ rate: 1, burst: 1 });
   });
 
   it('reads each field once, so that one that answers differently the second time gains nothing', () => {
