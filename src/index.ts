@@ -27,6 +27,7 @@ export {
 export { compoundKey } from './key/compound-key.js';
 export type { AcquireOptions } from './limiter/acquire-options.js';
 export type { Allowed, Decision, Denial, Denied } from './limiter/decision.js';
+export type { KeyHandle } from './limiter/key-handle.js';
 export type { Limiter } from './limiter/limiter.js';
 export type { LimiterOptions } from './limiter/options.js';
 export type { PolicyLimiter } from './limiter/policy-limiter.js';

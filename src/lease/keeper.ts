@@ -149,8 +149,8 @@ export class Keeper {
   leftNow(account: Account): MicroTokens | undefined {
     const { store, holder } = this.#parts;
     try {
-      const { ledger: policy, key, fence } = account;
-      return store.leftNow?.({ policy, key, fence, version: account.policy.version, holder });
+      const { ledger: policy, key } = account;
+      return store.leftNow?.({ policy, key, fence: account.fence, version: account.policy.version, holder });
     } catch {
       return undefined;
     }

@@ -22,8 +22,11 @@ interface CheckedOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+const NONE_GIVEN: CheckedOptions = { cost: 1, maxWaitMs: undefined, signal: undefined };
+
 /** Checks the options of one call; the cost itself is checked with the policy. */
-export function checkAcquireOptions(options: AcquireOptions): CheckedOptions {
+export function checkAcquireOptions(options: AcquireOptions | undefined): CheckedOptions {
+  if (options === undefined) return NONE_GIVEN;
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidOptionError(`Expected the options of \`acquire\` to be an object, got ${show(options)}.`);
   }

@@ -1,18 +1,13 @@
 import { levelAt } from '../algorithm/token-bucket.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
+import type { CeilingTerms } from '../policy/policy.js';
 import type { Observer } from '../telemetry/observer.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
-import { type Decision, type Denial, groundsOf, isAllowed, VERDICT, type Verdict } from './decision.js';
+import { type Decision, groundsOf, isAllowed, VERDICT, type Verdict } from './decision.js';
 import type { Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
 import type { PolicyState } from './policy-state.js';
-
-/** Whose cost a verdict is about. */
-export interface Caller {
-  readonly cost: Tokens;
-  readonly micro: MicroTokens;
-}
 
 /** Counts and shows what was decided, and writes it out as a {@link Decision} for callers that want one. */
 export class Clerk {
@@ -28,17 +23,73 @@ export class Clerk {
     this.#judge = judge;
   }
 
-  /** @param ahead micro-tokens of those who are served before this caller */
-  decided(state: KeyState, verdict: Verdict, caller: Caller, ahead: MicroTokens, now: Milliseconds): Decision {
-    const { cost, micro } = caller;
-    if (isAllowed(verdict)) {
-      this.allowed(state, verdict, cost);
-      return { allowed: true, ...this.#head(state, now) };
+  /**
+   * @param ahead micro-tokens of those who are served before this caller
+   *
+   * Each kind of answer is one literal, its fields in one order: a spread would cost more than all the rest.
+   */
+  decided(
+    state: KeyState,
+    verdict: Verdict,
+    cost: Tokens,
+    micro: MicroTokens,
+    ahead: MicroTokens,
+    now: Milliseconds,
+  ): Decision {
+    const passes = isAllowed(verdict);
+    let shadow = false;
+    if (passes) this.allowed(state, verdict, cost);
+    else shadow = this.denied(state, verdict, cost, micro, ahead, now);
+
+    const { policy } = this.#owner;
+    const { account, terms } = state;
+    const { local, ceiling, mode } = terms;
+    const degraded = account !== undefined && this.#keeper.unreachable(account);
+    // What is left, of how much, and when all of it will be there again.
+    let remaining = Number.POSITIVE_INFINITY;
+    let limit = Number.POSITIVE_INFINITY;
+    let resetAfterMs: Milliseconds | undefined = 0;
+    if (mode === 'deny') {
+      remaining = 0;
+      limit = 0;
+      resetAfterMs = undefined;
+    } else if (mode !== 'allow') {
+      if (local !== undefined) {
+        remaining = levelAt(state, local, now);
+        limit = local.burst;
+        resetAfterMs = Math.ceil((local.burst - remaining) / local.ratePerMs);
+      }
+      if (ceiling !== undefined && account !== undefined) {
+        const left = this.#keeper.leftNow(account);
+        const held = liveBalance(account, now) + (left ?? 0);
+        remaining = Math.min(remaining, held / MICRO);
+        limit = Math.min(limit, ceiling.burst / MICRO);
+        resetAfterMs = left === undefined ? undefined : Math.max(resetAfterMs, untilFull(ceiling, held));
+      }
+      // Nobody overtakes those who wait.
+      remaining = state.waiters === undefined ? Math.floor(remaining) : 0;
     }
-    const passes = this.denied(state, verdict, cost, micro, ahead, now);
-    const denial = this.#denial(state, verdict, micro, ahead, now);
-    if (passes) return { allowed: true, ...this.#head(state, now), shadow: denial };
-    return { allowed: false, ...this.#head(state, now), ...denial };
+
+    const { name, version: policyVersion } = policy;
+    if (passes) return { allowed: true, policy: name, policyVersion, remaining, limit, resetAfterMs, degraded };
+    const { limitedBy, reason } = groundsOf(verdict, state.overflow);
+    const retryAfterMs = this.#judge.wait(state, verdict, micro, ahead, now);
+    if (shadow) {
+      const denial = { limitedBy, reason, retryAfterMs };
+      return { allowed: true, policy: name, policyVersion, remaining, limit, resetAfterMs, degraded, shadow: denial };
+    }
+    return {
+      allowed: false,
+      policy: name,
+      policyVersion,
+      remaining,
+      limit,
+      resetAfterMs,
+      degraded,
+      limitedBy,
+      reason,
+      retryAfterMs,
+    };
   }
 
   allowed(state: KeyState, verdict: Verdict, cost: Tokens): void {
@@ -68,54 +119,20 @@ export class Clerk {
     else counters.deniedCeiling += 1;
     if (state.overflow) counters.overflow += 1;
     if (this.#observer.watchesDenials()) {
-      const denial = this.#denial(state, verdict, micro, ahead, now);
-      this.#observer.denied({ policy: policy.name, policyVersion: policy.version, ...denial, cost, shadow });
+      this.#observer.denied({
+        policy: policy.name,
+        policyVersion: policy.version,
+        ...groundsOf(verdict, state.overflow),
+        retryAfterMs: this.#judge.wait(state, verdict, micro, ahead, now),
+        cost,
+        shadow,
+      });
     }
     return shadow;
   }
+}
 
-  #denial(state: KeyState, verdict: Verdict, micro: MicroTokens, ahead: MicroTokens, now: Milliseconds): Denial {
-    return {
-      ...groundsOf(verdict, state.overflow),
-      retryAfterMs: this.#judge.wait(state, verdict, micro, ahead, now),
-    };
-  }
-
-  #head(state: KeyState, now: Milliseconds) {
-    const { policy } = this.#owner;
-    return {
-      policy: policy.name,
-      policyVersion: policy.version,
-      ...this.#room(state, now),
-      degraded: state.account !== undefined && this.#keeper.unreachable(state.account),
-    };
-  }
-
-  /** What is left, of how much, and when all of it will be there again. */
-  #room(state: KeyState, now: Milliseconds): Pick<Decision, 'remaining' | 'limit' | 'resetAfterMs'> {
-    const { local, ceiling, mode } = state.terms;
-    if (mode === 'deny') return { remaining: 0, limit: 0, resetAfterMs: undefined };
-    if (mode === 'allow') {
-      return { remaining: Number.POSITIVE_INFINITY, limit: Number.POSITIVE_INFINITY, resetAfterMs: 0 };
-    }
-    let remaining = Number.POSITIVE_INFINITY;
-    let limit = Number.POSITIVE_INFINITY;
-    let resetAfterMs: Milliseconds | undefined = 0;
-    if (local) {
-      remaining = levelAt(state, local, now);
-      limit = local.burst;
-      resetAfterMs = Math.ceil((local.burst - remaining) / local.ratePerMs);
-    }
-    const { account } = state;
-    if (ceiling && account) {
-      const left = this.#keeper.leftNow(account);
-      const held = liveBalance(account, now) + (left ?? 0);
-      remaining = Math.min(remaining, held / MICRO);
-      limit = Math.min(limit, ceiling.burst / MICRO);
-      const perMs = (ceiling.rateNum / ceiling.rateDen) * 1_000;
-      resetAfterMs = left === undefined ? undefined : Math.max(resetAfterMs, Math.ceil((ceiling.burst - held) / perMs));
-    }
-    // Nobody overtakes those who wait.
-    return { remaining: state.waiters ? 0 : Math.floor(remaining), limit, resetAfterMs };
-  }
+/** Whole milliseconds until a ceiling of which `held` is left is full again. */
+function untilFull(ceiling: CeilingTerms, held: MicroTokens): Milliseconds {
+  return Math.ceil((ceiling.burst - held) / ((ceiling.rateNum / ceiling.rateDen) * 1_000));
 }

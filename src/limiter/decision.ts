@@ -67,18 +67,28 @@ export const VERDICT = {
 
 export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
 
-type Grounds = readonly [limitedBy: LimitedBy, reason: DenialReason];
+/** Which tier denied, and why. */
+interface Grounds {
+  readonly limitedBy: LimitedBy;
+  readonly reason: DenialReason;
+}
 
-const GROUNDS = new Map<Verdict, Grounds>([
-  [VERDICT.localEmpty, ['local', 'empty']],
-  [VERDICT.localCostAboveBurst, ['local', 'cost-above-burst']],
-  [VERDICT.ceilingEmpty, ['ceiling', 'empty']],
-  [VERDICT.ceilingCold, ['ceiling', 'cold']],
-  [VERDICT.ceilingExpired, ['ceiling', 'expired']],
-  [VERDICT.ceilingDegraded, ['ceiling', 'degraded']],
-  [VERDICT.ceilingCostAboveBurst, ['ceiling', 'cost-above-burst']],
-  [VERDICT.policyDenies, ['policy', 'denied-by-policy']],
-  [VERDICT.closed, ['policy', 'closed']],
+const GROUNDS: readonly (Grounds | undefined)[] = grounds([
+  [VERDICT.localEmpty, 'local', 'empty'],
+  [VERDICT.localCostAboveBurst, 'local', 'cost-above-burst'],
+  [VERDICT.ceilingEmpty, 'ceiling', 'empty'],
+  [VERDICT.ceilingCold, 'ceiling', 'cold'],
+  [VERDICT.ceilingExpired, 'ceiling', 'expired'],
+  [VERDICT.ceilingDegraded, 'ceiling', 'degraded'],
+  [VERDICT.ceilingCostAboveBurst, 'ceiling', 'cost-above-burst'],
+  [VERDICT.policyDenies, 'policy', 'denied-by-policy'],
+  [VERDICT.closed, 'policy', 'closed'],
+]);
+
+/** Where a key shares its bucket with others, "empty" is not of its own doing. */
+const OVERFLOW_GROUNDS: readonly (Grounds | undefined)[] = grounds([
+  [VERDICT.localEmpty, 'local', 'overflow'],
+  [VERDICT.ceilingEmpty, 'ceiling', 'overflow'],
 ]);
 
 export function isAllowed(verdict: Verdict): boolean {
@@ -90,8 +100,13 @@ export function awaitsLease(verdict: Verdict): boolean {
   return verdict === VERDICT.ceilingEmpty || verdict === VERDICT.ceilingCold || verdict === VERDICT.ceilingExpired;
 }
 
-/** Which tier denied, and why. `overflow`: the key shares its bucket with others, so "empty" is not of its own doing. */
-export function groundsOf(verdict: Verdict, overflow: boolean): { limitedBy: LimitedBy; reason: DenialReason } {
-  const [limitedBy, reason] = GROUNDS.get(verdict) as Grounds;
-  return { limitedBy, reason: overflow && reason === 'empty' ? 'overflow' : reason };
+/** Which tier denied, and why. `overflow`: the key shares its bucket with others. */
+export function groundsOf(verdict: Verdict, overflow: boolean): Grounds {
+  return ((overflow && OVERFLOW_GROUNDS[verdict]) || GROUNDS[verdict]) as Grounds;
+}
+
+function grounds(rows: readonly (readonly [Verdict, LimitedBy, DenialReason])[]): readonly (Grounds | undefined)[] {
+  const table: (Grounds | undefined)[] = [];
+  for (const [verdict, limitedBy, reason] of rows) table[verdict] = { limitedBy, reason };
+  return table;
 }

@@ -122,13 +122,15 @@ export class Judge {
   ): Verdict {
     const terms = account.terms.ceiling;
     if (terms !== undefined && micro > terms.burst) return VERDICT.ceilingCostAboveBurst;
-    if (this.#keeper.fetchNow(account, micro, attempt === ATTEMPT.again, now)) {
+    // Where the store has said that asking is useless nothing is fetched, and nothing noted for the next one.
+    const blocked = account.blockedFor(micro, now);
+    if (!blocked && this.#keeper.fetchNow(account, micro, attempt === ATTEMPT.again, now)) {
       account.balance -= micro;
       return VERDICT.allowed;
     }
     const unreachable = this.#keeper.unreachable(account);
     // One that comes to an unreachable store does not wait for it either: it is what makes the keeper try again.
-    if (attempt === ATTEMPT.only || (attempt === ATTEMPT.first && unreachable))
+    if (!blocked && (attempt === ATTEMPT.only || (attempt === ATTEMPT.first && unreachable)))
       this.#keeper.missed(account, micro, now);
     if (unreachable) return this.#outage(state, account, cost, now);
     if (!account.granted) return VERDICT.ceilingCold;

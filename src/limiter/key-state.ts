@@ -11,6 +11,8 @@ export class KeyState implements TokenBucket, Sleeper {
   readonly key: string;
   /** Stands for all keys there was no room for. */
   readonly overflow: boolean;
+  /** Whether it is what the table has for its key: not dropped since, and not the bucket of the overflow. */
+  kept: boolean;
   /** The policy these terms are of; another one in force means that the state must be re-shaped. */
   policy: Policy;
   terms: Terms;
@@ -28,6 +30,7 @@ export class KeyState implements TokenBucket, Sleeper {
   constructor(key: string, overflow: boolean, policy: Policy, terms: Terms, now: Milliseconds) {
     this.key = key;
     this.overflow = overflow;
+    this.kept = !overflow;
     this.policy = policy;
     this.terms = terms;
     this.tokens = terms.local?.burst ?? 0;

@@ -61,13 +61,9 @@ export class KeyTable {
 
   /** Woken because it may have gone unused: drops it, or looks again later. */
   review(state: KeyState, now: Milliseconds): void {
-    if (state.overflow || this.#states.get(state.key) !== state) return;
-    if (this.#droppable(state, now)) {
-      this.#states.delete(state.key);
-      if (state.account) this.#keeper.forget(state.account);
-      return;
-    }
-    this.#reviewLater(state, now);
+    if (!state.kept) return;
+    if (this.#droppable(state, now)) this.#drop(state);
+    else this.#reviewLater(state, now);
   }
 
   #admit(key: string, now: Milliseconds): KeyState {
@@ -95,9 +91,7 @@ export class KeyTable {
     let looked = 0;
     for (const [key, state] of this.#states) {
       if (this.#droppable(state, now)) {
-        this.#states.delete(key);
-        this.#wakes.forget(state);
-        if (state.account) this.#keeper.forget(state.account);
+        this.#drop(state);
         return true;
       }
       if (++looked >= CANDIDATES) break;
@@ -106,6 +100,13 @@ export class KeyTable {
       this.#states.set(key, state);
     }
     return false;
+  }
+
+  #drop(state: KeyState): void {
+    this.#states.delete(state.key);
+    state.kept = false;
+    this.#wakes.forget(state);
+    if (state.account) this.#keeper.forget(state.account);
   }
 
   /** Whether forgetting a key is the same as keeping it: local bucket full, wallet empty, nothing owed or awaited. */
@@ -166,7 +167,8 @@ function inherited(policy: Policy, held: number, fromBurst: number, toBurst: num
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-function checkKey(key: unknown): void {
+/** @throws {InvalidKeyError} */
+export function checkKey(key: unknown): void {
   if (typeof key !== 'string' || key === '')
     throw new InvalidKeyError(`Expected \`key\` to be a non-empty string, got ${show(key)}.`);
   // All of them are the same bytes in UTF-8, so keys that differ here would share a bucket at the store.

@@ -1,28 +1,19 @@
-import { ClosedError, InvalidCostError } from '../errors.js';
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
-import type { WakeQueue } from '../lease/wake-queue.js';
 import { liveBalance } from '../lease/wallet.js';
 import type { Policy } from '../policy/policy.js';
-import type { Observer, PolicyGauges } from '../telemetry/observer.js';
-import type { Time } from '../time.js';
-import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
+import type { PolicyGauges } from '../telemetry/observer.js';
+import { MICRO, type Tokens } from '../units.js';
 import { type AcquireOptions, checkAcquireOptions } from './acquire-options.js';
-import { Clerk } from './clerk.js';
-import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
-import { ATTEMPT, type Attempt, Judge } from './judge.js';
+import type { Decision } from './decision.js';
+import { KeyHandle } from './key-handle.js';
 import type { KeyState } from './key-state.js';
-import { KeyTable } from './key-table.js';
+import { checkKey, KeyTable } from './key-table.js';
 import type { PolicyState } from './policy-state.js';
-import { WaitingRoom } from './waiting-room.js';
+import { Teller, type TellerParts } from './teller.js';
 
 /** What a policy's limiter is made of. */
-export interface PolicyLimiterParts {
-  readonly owner: PolicyState;
-  readonly keeper: Keeper;
-  readonly observer: Observer;
-  readonly time: Time;
-  readonly wakes: WakeQueue<KeyState>;
+export interface PolicyLimiterParts extends TellerParts {
   readonly maxKeys: number;
 }
 
@@ -36,41 +27,37 @@ export interface PolicyLimiterParts {
  * | `acquire`    | waits for one answer of the ceiling store, or for tokens up to `maxWaitMs`                    |
  *
  * Request handlers should use `acquire`: a key that is asked for the first time then costs a round trip, not a denial.
+ * Whoever asks for one key again and again can get a handle of it from `key`, which has the same verbs.
  */
 export class PolicyLimiter {
   readonly #owner: PolicyState;
   readonly #keeper: Keeper;
-  readonly #time: Time;
-  readonly #judge: Judge;
-  readonly #clerk: Clerk;
-  readonly #room: WaitingRoom;
+  readonly #teller: Teller;
   readonly #keys: KeyTable;
-  #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
-  #closed = false;
-  /** Whether the default cost needs no check. */
-  #unitFits: boolean;
 
   /** @internal Made by `createLimiter`. */
   constructor(parts: PolicyLimiterParts) {
     this.#owner = parts.owner;
     this.#keeper = parts.keeper;
-    this.#time = parts.time;
-    this.#judge = new Judge(parts.owner, parts.keeper);
-    this.#clerk = new Clerk(parts.owner, parts.keeper, parts.observer, this.#judge);
-    this.#unitFits = parts.owner.costs.unitFits;
-    this.#room = new WaitingRoom({
-      ...parts,
-      judge: this.#judge,
-      now: () => this.#now(),
-      policyName: parts.owner.policy.name,
-      decided: (state, verdict, caller, ahead, now) => this.#clerk.decided(state, verdict, caller, ahead, now),
-    });
+    this.#teller = new Teller(parts);
     this.#keys = new KeyTable(parts.owner, parts.keeper, parts.wakes, parts.maxKeys);
   }
 
   /** The policy in force now. */
   get policy(): Policy {
     return this.#owner.policy;
+  }
+
+  /**
+   * A handle of `key`, whose calls need not look it up: worth it for one that is asked for thousands of times a second.
+   * The bucket is the same as by name.
+   *
+   * @param key non-empty, at most 512 bytes of UTF-8
+   * @throws {InvalidKeyError}
+   */
+  key(key: string): KeyHandle {
+    checkKey(key);
+    return new KeyHandle(key, this.#owner, this.#keys, this.#teller);
   }
 
   /**
@@ -81,24 +68,16 @@ export class PolicyLimiter {
    * @throws {InvalidKeyError} {@link InvalidCostError} {@link CostAboveBurstError} {@link ClosedError}
    */
   tryAcquire(key: string, cost: Tokens = 1): boolean {
-    const micro = cost === 1 && this.#unitFits ? MICRO : this.#checkCost(key, cost);
-    const now = this.#now();
-    const state = this.#keys.find(key, now);
-    const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
-    if (verdict > VERDICT.allowedDegraded) {
-      return this.#clerk.denied(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
-    }
-    this.#clerk.allowed(state, verdict, cost);
-    return true;
+    const micro = this.#teller.micro(key, cost);
+    const now = this.#teller.now();
+    return this.#teller.tryAcquire(this.#keys.find(key, now), cost, micro, now);
   }
 
   /** As {@link tryAcquire}, answered with what to do next. */
   decide(key: string, cost: Tokens = 1): Decision {
-    const micro = this.#checkCost(key, cost);
-    const now = this.#now();
-    const state = this.#keys.find(key, now);
-    const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
-    return this.#clerk.decided(state, verdict, { cost, micro }, state.waiters?.micro ?? 0, now);
+    const micro = this.#teller.micro(key, cost);
+    const now = this.#teller.now();
+    return this.#teller.decide(this.#keys.find(key, now), cost, micro, now);
   }
 
   /**
@@ -108,9 +87,13 @@ export class PolicyLimiter {
    *
    * @throws as {@link tryAcquire}; rejects with the signal's reason where it is aborted first
    */
-  acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
+  acquire(key: string, options?: AcquireOptions): Promise<Decision> {
     try {
-      return this.#acquire(key, options);
+      const { cost, maxWaitMs, signal } = checkAcquireOptions(options);
+      const micro = this.#teller.micro(key, cost);
+      if (signal?.aborted) throw signal.reason;
+      const now = this.#teller.now();
+      return this.#teller.acquire(this.#keys.find(key, now), cost, micro, maxWaitMs, signal, now);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -123,31 +106,31 @@ export class PolicyLimiter {
 
   /** @internal Woken for a key: a bucket has refilled, a deadline has come, or it may have gone unused. */
   woken(state: KeyState): void {
-    const now = this.#now();
-    this.#room.serve(state, false, now);
+    const now = this.#teller.now();
+    this.#teller.room.serve(state, false, now);
     this.#keys.review(state, now);
   }
 
   /** @internal The store has answered for an account, or can't. */
   settled(account: Account): void {
     const state = this.#keys.peek(account.key);
-    if (state?.account === account) this.#room.answered(state, this.#now());
+    if (state?.account === account) this.#teller.room.answered(state, this.#teller.now());
   }
 
   /** @internal A newer version is in force: whoever holds tokens or waits must hear of it; other keys at their next call. */
   replace(policy: Policy): void {
-    const now = this.#now();
+    const now = this.#teller.now();
     this.#owner.replace(policy, now);
-    this.#unitFits = !this.#closed && this.#owner.costs.unitFits;
+    this.#teller.adopt();
     for (const state of this.#keys.states()) {
       if (state.waiters || (state.account && !state.account.idle)) this.#keys.refresh(state, now);
-      this.#room.serve(state, true, now);
+      this.#teller.room.serve(state, true, now);
     }
   }
 
   /** @internal */
   gauges(): PolicyGauges {
-    const now = this.#time.now();
+    const now = this.#teller.now();
     let held = 0;
     for (const account of this.accounts()) held += liveBalance(account, now);
     const { policy } = this.#owner;
@@ -156,57 +139,16 @@ export class PolicyLimiter {
       version: policy.version,
       tokensHeld: held / MICRO,
       keys: this.#keys.size,
-      waiting: this.#room.size,
+      waiting: this.#teller.room.size,
       degraded: this.#keeper.degraded && policy.terms.ceiling !== undefined,
     };
   }
 
   /** @internal Answers whoever waits, and turns away whoever comes. */
   close(): void {
-    this.#closed = true;
-    this.#unitFits = false;
-    const now = this.#now();
-    for (const state of this.#keys.states()) this.#room.close(state, now);
-  }
-
-  /** The clock, held where it is should it ever go back: no bucket is paid twice for the same time. */
-  #now(): Milliseconds {
-    const now = this.#time.now();
-    if (now < this.#lastNow) return this.#lastNow;
-    this.#lastNow = now;
-    return now;
-  }
-
-  #checkCost(key: string, cost: unknown): MicroTokens {
-    if (this.#closed) throw new ClosedError();
-    if (typeof cost !== 'number' || !(cost > 0) || cost === Number.POSITIVE_INFINITY) throw new InvalidCostError(cost);
-    this.#owner.costs.check(key, cost);
-    const micro = Math.round(cost * MICRO);
-    if (micro < 1 || Math.abs(micro / MICRO - cost) > cost * Number.EPSILON) throw new InvalidCostError(cost);
-    return micro;
-  }
-
-  /** One attempt of a caller that comes now: those who wait already come first. */
-  #attempt(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds, attempt: Attempt): Verdict {
-    return state.waiters === undefined
-      ? this.#judge.judge(state, cost, micro, now, attempt)
-      : this.#judge.behind(state, cost, micro, now);
-  }
-
-  #acquire(key: string, options: AcquireOptions): Promise<Decision> {
-    const { cost, maxWaitMs, signal } = checkAcquireOptions(options);
-    const micro = this.#checkCost(key, cost);
-    if (signal?.aborted) throw signal.reason;
-    const now = this.#now();
-    const state = this.#keys.find(key, now);
-    const ahead = state.waiters?.micro ?? 0;
-    // A shadow policy must not hold up what it lets pass: it waits for the store's answer, but never for tokens.
-    const patience = state.terms.mode === 'shadow' && maxWaitMs !== 0 ? undefined : maxWaitMs;
-    const verdict = this.#attempt(state, cost, micro, now, patience === 0 ? ATTEMPT.only : ATTEMPT.first);
-    if (isAllowed(verdict) || !this.#room.worthwhile(state, verdict, micro, patience, now)) {
-      return Promise.resolve(this.#clerk.decided(state, verdict, { cost, micro }, ahead, now));
-    }
-    return this.#room.enter(state, cost, micro, patience, signal, now);
+    this.#teller.close();
+    const now = this.#teller.now();
+    for (const state of this.#keys.states()) this.#teller.room.close(state, now);
   }
 }
 

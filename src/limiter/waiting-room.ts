@@ -22,7 +22,8 @@ export interface WaitingRoomParts {
   readonly decided: (
     state: KeyState,
     verdict: Verdict,
-    caller: { readonly cost: Tokens; readonly micro: MicroTokens },
+    cost: Tokens,
+    micro: MicroTokens,
     ahead: MicroTokens,
     now: Milliseconds,
   ) => Decision;
@@ -150,7 +151,7 @@ export class WaitingRoom {
     now: Milliseconds,
   ): void {
     this.#leave(state, queue, waiter);
-    waiter.settle(this.#parts.decided(state, verdict, waiter, ahead, now));
+    waiter.settle(this.#parts.decided(state, verdict, waiter.cost, waiter.micro, ahead, now));
   }
 
   #hopeless(

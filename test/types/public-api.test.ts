@@ -11,6 +11,7 @@ import type {
   Decision,
   DenialReason,
   Denied,
+  KeyHandle,
   LimitedBy,
   Limiter,
   LimiterOptions,
@@ -55,6 +56,10 @@ it('the verbs are as documented', () => {
   expectTypeOf<PolicyLimiter['acquire']>().toEqualTypeOf<
     (key: string, options?: AcquireOptions) => Promise<Decision>
   >();
+  expectTypeOf<PolicyLimiter['key']>().toEqualTypeOf<(key: string) => KeyHandle>();
+  expectTypeOf<KeyHandle['tryAcquire']>().toEqualTypeOf<(cost?: number) => boolean>();
+  expectTypeOf<KeyHandle['decide']>().toEqualTypeOf<(cost?: number) => Decision>();
+  expectTypeOf<KeyHandle['acquire']>().toEqualTypeOf<(options?: AcquireOptions) => Promise<Decision>>();
   expectTypeOf<Limiter['close']>().toEqualTypeOf<() => Promise<void>>();
   expectTypeOf<Limiter>().toExtend<{ [Symbol.asyncDispose](): Promise<void> }>();
   expectTypeOf<ReturnType<typeof createLimiter>>().toEqualTypeOf<Promise<Limiter>>();

@@ -1,0 +1,132 @@
+import { ClosedError, InvalidCostError } from '../errors.js';
+import type { Keeper } from '../lease/keeper.js';
+import type { WakeQueue } from '../lease/wake-queue.js';
+import type { Observer } from '../telemetry/observer.js';
+import type { Time } from '../time.js';
+import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
+import { Clerk } from './clerk.js';
+import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
+import { ATTEMPT, type Attempt, Judge } from './judge.js';
+import type { KeyState } from './key-state.js';
+import type { PolicyState } from './policy-state.js';
+import { WaitingRoom } from './waiting-room.js';
+
+/** What a teller is made of. */
+export interface TellerParts {
+  readonly owner: PolicyState;
+  readonly keeper: Keeper;
+  readonly observer: Observer;
+  readonly time: Time;
+  readonly wakes: WakeQueue<KeyState>;
+}
+
+/**
+ * Serves the callers of one policy, whichever way they named their key: asks the judge, has the clerk write it down, and
+ * shows to the waiting room whom that can help. A call reads the clock once, with {@link now}, checks its cost with
+ * {@link micro}, finds the state of its key, and passes all of them on.
+ */
+export class Teller {
+  readonly room: WaitingRoom;
+  readonly #owner: PolicyState;
+  readonly #time: Time;
+  readonly #judge: Judge;
+  readonly #clerk: Clerk;
+  #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
+  #closed = false;
+  /** Whether the default cost needs no check. */
+  #unitFits: boolean;
+
+  constructor(parts: TellerParts) {
+    const { owner, keeper, observer, time } = parts;
+    this.#owner = owner;
+    this.#time = time;
+    this.#judge = new Judge(owner, keeper);
+    this.#clerk = new Clerk(owner, keeper, observer, this.#judge);
+    this.#unitFits = owner.costs.unitFits;
+    this.room = new WaitingRoom({
+      ...parts,
+      judge: this.#judge,
+      now: () => this.now(),
+      policyName: owner.policy.name,
+      decided: (state, verdict, cost, micro, ahead, now) =>
+        this.#clerk.decided(state, verdict, cost, micro, ahead, now),
+    });
+  }
+
+  /** The clock, held where it is should it ever go back: no bucket is paid twice for the same time. */
+  now(): Milliseconds {
+    const now = this.#time.now();
+    if (now < this.#lastNow) return this.#lastNow;
+    this.#lastNow = now;
+    return now;
+  }
+
+  /**
+   * The micro-tokens of a cost, which has then been checked.
+   *
+   * @throws {ClosedError} {@link InvalidCostError} {@link CostAboveBurstError}
+   */
+  micro(key: string, cost: Tokens): MicroTokens {
+    return cost === 1 && this.#unitFits ? MICRO : this.#checkCost(key, cost);
+  }
+
+  tryAcquire(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
+    const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
+    if (verdict > VERDICT.allowedDegraded) {
+      return this.#clerk.denied(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
+    }
+    this.#clerk.allowed(state, verdict, cost);
+    return true;
+  }
+
+  decide(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Decision {
+    const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
+    return this.#clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
+  }
+
+  /** One that may wait, and found a promise for it where it came; its options have been checked. */
+  acquire(
+    state: KeyState,
+    cost: Tokens,
+    micro: MicroTokens,
+    maxWaitMs: Milliseconds | undefined,
+    signal: AbortSignal | undefined,
+    now: Milliseconds,
+  ): Promise<Decision> {
+    const ahead = state.waiters?.micro ?? 0;
+    // A shadow policy must not hold up what it lets pass: it waits for the store's answer, but never for tokens.
+    const patience = maxWaitMs !== 0 && state.terms.mode === 'shadow' ? undefined : maxWaitMs;
+    const verdict = this.#attempt(state, cost, micro, now, patience === 0 ? ATTEMPT.only : ATTEMPT.first);
+    if (isAllowed(verdict) || !this.room.worthwhile(state, verdict, micro, patience, now)) {
+      return Promise.resolve(this.#clerk.decided(state, verdict, cost, micro, ahead, now));
+    }
+    return this.room.enter(state, cost, micro, patience, signal, now);
+  }
+
+  /** A newer version of the policy is in force. */
+  adopt(): void {
+    this.#unitFits = !this.#closed && this.#owner.costs.unitFits;
+  }
+
+  /** Turns away whoever comes from now on. */
+  close(): void {
+    this.#closed = true;
+    this.#unitFits = false;
+  }
+
+  #checkCost(key: string, cost: unknown): MicroTokens {
+    if (this.#closed) throw new ClosedError();
+    if (typeof cost !== 'number' || !(cost > 0) || cost === Number.POSITIVE_INFINITY) throw new InvalidCostError(cost);
+    this.#owner.costs.check(key, cost);
+    const micro = Math.round(cost * MICRO);
+    if (micro < 1 || Math.abs(micro / MICRO - cost) > cost * Number.EPSILON) throw new InvalidCostError(cost);
+    return micro;
+  }
+
+  /** One attempt of a caller that comes now: those who wait already come first. */
+  #attempt(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds, attempt: Attempt): Verdict {
+    return state.waiters === undefined
+      ? this.#judge.judge(state, cost, micro, now, attempt)
+      : this.#judge.behind(state, cost, micro, now);
+  }
+}
