@@ -1,3 +1,4 @@
+export type { CalendarUnit } from './calendar.js';
 export type {
   CeilingStore,
   GrantReply,
@@ -38,7 +39,6 @@ export { parsePolicy } from './policy/parse-policy.js';
 export type {
   Algorithm,
   AlgorithmTerms,
-  CalendarUnit,
   CeilingTerms,
   CeilingTier,
   FixedWindowDocument,

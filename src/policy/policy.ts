@@ -1,3 +1,4 @@
+import type { CalendarUnit } from '../calendar.js';
 import type { Microseconds, MicroTokens, Milliseconds, Period, Tokens } from '../units.js';
 
 /** A token bucket as people write it: `rate` tokens per `per`, holding at most `burst`. */
@@ -20,9 +21,6 @@ export interface LeakyBucketDocument {
   /** Most tokens' worth of requests that wait to leave, and so the largest cost (or 1); 0 or more, six decimals. */
   queue: number;
 }
-
-/** Part of the calendar that a fixed window may be: a week begins on Monday. */
-export type CalendarUnit = 'day' | 'week' | 'month';
 
 /** At most `limit` in each window; twice that may pass around the moment between two of them. */
 export interface FixedWindowDocument {

@@ -1,14 +1,7 @@
+import type { CalendarUnit } from '../calendar.js';
 import { MICRO, MICROS_PER_MS, type Microseconds, type Period } from '../units.js';
 import type { Fields } from './fields.js';
-import type {
-  Algorithm,
-  AlgorithmTerms,
-  CalendarUnit,
-  CeilingTier,
-  LocalTier,
-  TierDocument,
-  Windows,
-} from './policy.js';
+import type { Algorithm, AlgorithmTerms, CeilingTier, LocalTier, TierDocument, Windows } from './policy.js';
 import {
   type Amount,
   mayBeHeld,
