@@ -35,8 +35,12 @@ export class InvalidOptionError extends HeadgateError {
 
 /** A policy document is not valid. Nothing has changed: the last good policy stays. */
 export class InvalidPolicyError extends HeadgateError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** The names of the fields that lead to the fault, for tools that show its line; empty: the document as a whole. */
+  readonly path: readonly string[];
+
+  constructor(message: string, options?: ErrorOptions & { readonly path?: readonly string[] }) {
     super('HEADGATE_INVALID_POLICY', message, options);
+    this.path = options?.path ?? [];
   }
 }
 

@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises';
-import { type DemoOptions, readOptions, USAGE, UsageError } from './options.js';
+import { UsageError } from '../terminal/flags.js';
+import { Screen } from '../terminal/screen.js';
+import { type DemoOptions, readOptions, USAGE } from './options.js';
 import { judgeReplay } from './replay-verdict.js';
 import { renderReport } from './report.js';
 import { runDemo } from './run-demo.js';
 import { runReplay, showReplay } from './run-replay.js';
-import { Screen } from './screen.js';
 import { showVerdict } from './summary.js';
 import { judge } from './verdict.js';
 

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { fileFlag, numberFlag, parseFlags, UsageError, wholeNumberFlag } from '../terminal/flags.js';
 
 /** What the command line asks for. */
 export interface DemoOptions {
@@ -14,11 +14,6 @@ export interface DemoOptions {
   readonly replay: string | undefined;
   readonly speed: number | undefined;
   readonly help: boolean;
-}
-
-/** The command line is not understood. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
 }
 
 export const USAGE = `Usage: npm run demo -- [options]
@@ -62,18 +57,18 @@ const FLAGS = {
 
 /** @throws UsageError where an option is unknown, or not what was expected. */
 export function readOptions(args: readonly string[]): DemoOptions {
-  const given = parse(args);
+  const given = parseFlags(args, FLAGS).values;
   const options = {
-    instances: wholeNumber('instances', given.instances, 1, 64) ?? 8,
-    seconds: number('seconds', given.seconds, 2, 600) ?? 10,
-    rate: number('rate', given.rate, 1, 1e6),
-    burst: number('burst', given.burst, 1, 1e9),
+    instances: wholeNumberFlag('instances', given.instances, 1, 64) ?? 8,
+    seconds: numberFlag('seconds', given.seconds, 2, 600) ?? 10,
+    rate: numberFlag('rate', given.rate, 1, 1e6),
+    burst: numberFlag('burst', given.burst, 1, 1e9),
     redis: url('redis', given.redis, ['redis:', 'rediss:']),
     nats: url('nats', given.nats, ['nats:', 'tls:']),
     json: given.json ?? false,
-    report: file('report', given.report),
-    replay: file('replay', given.replay),
-    speed: number('speed', given.speed, 1, 1e7),
+    report: fileFlag('report', given.report),
+    replay: fileFlag('replay', given.replay),
+    speed: numberFlag('speed', given.speed, 1, 1e7),
     help: given.help ?? false,
   };
   if (options.speed !== undefined && options.replay === undefined) {
@@ -87,35 +82,8 @@ export function readOptions(args: readonly string[]): DemoOptions {
   return options;
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: FLAGS, allowPositionals: false }).values;
-  } catch (error) {
-    // Node's own message, without the advice that it adds to it.
-    throw new UsageError(String((error as Error).message).split('. ')[0]);
-  }
-}
-
-function number(name: string, text: string | undefined, least: number, most: number): number | undefined {
-  if (text === undefined) return undefined;
-  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new UsageError(`Expected --${name} to be a number from ${least} to ${most}, got "${text}".`);
-}
-
-function wholeNumber(name: string, text: string | undefined, least: number, most: number): number | undefined {
-  const value = number(name, text, least, most);
-  if (value === undefined || Number.isInteger(value)) return value;
-  throw new UsageError(`Expected --${name} to be a whole number, got "${text}".`);
-}
-
 function url(name: string, text: string | undefined, protocols: readonly string[]): string | undefined {
   if (text === undefined) return undefined;
   if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
   throw new UsageError(`Expected --${name} to be a URL that begins with ${protocols[0]}//, got "${text}".`);
-}
-
-function file(name: string, text: string | undefined): string | undefined {
-  if (text === '') throw new UsageError(`Expected --${name} to be the name of a file, got "".`);
-  return text;
 }

@@ -1,6 +1,6 @@
+import { count, type Screen } from '../terminal/screen.js';
 import type { DemoOptions } from './options.js';
 import { OVERLOAD, Scenario, type ScenarioEvent } from './scenario.js';
-import { count, type Screen } from './screen.js';
 import type { FleetHistory } from './verdict.js';
 import type { CeilingTerms } from './window-bound.js';
 

@@ -1,7 +1,7 @@
+import { count, duration, percent, type Screen } from '../terminal/screen.js';
 import type { DemoOptions } from './options.js';
 import { type ReplayHistory, replayLog } from './replay.js';
 import { EXPECTED_RATIO, type ReplayVerdict } from './replay-verdict.js';
-import { count, duration, percent, type Screen } from './screen.js';
 import { describeWindow } from './summary.js';
 
 /** Runs the replay that the command line asks for, shown on `screen`, and answers what happened. */

@@ -1,4 +1,4 @@
-import { count, duration, percent, type Screen } from './screen.js';
+import { count, duration, percent, type Screen } from '../terminal/screen.js';
 import type { Verdict } from './verdict.js';
 import { isBroken, type WorstWindow } from './window-bound.js';
 

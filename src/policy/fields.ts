@@ -8,28 +8,32 @@ import { InvalidPolicyError, show } from '../errors.js';
  */
 export class Fields {
   readonly #values: ReadonlyMap<string, unknown>;
+  /** The path as messages show it, and as it is. */
   readonly #path: string;
+  readonly #names: readonly string[];
   /** Ends every message: which policy it is about. */
   readonly #about: string;
 
-  private constructor(values: ReadonlyMap<string, unknown>, path: string, about: string) {
+  private constructor(values: ReadonlyMap<string, unknown>, path: string, about: string, names: readonly string[]) {
     this.#values = values;
     this.#path = path;
+    this.#names = names;
     this.#about = about;
   }
 
   /** Reads the object at `path`, such as `overrides["a"].local`; the empty path is the document itself. */
-  static read(value: unknown, path: string, about: string): Fields {
+  static read(value: unknown, path: string, about: string, names: readonly string[] = []): Fields {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw new InvalidPolicyError(`Expected ${subject(path)} to be an object, got ${show(value)}.${about}`);
+      const message = `Expected ${subject(path)} to be an object, got ${show(value)}.${about}`;
+      throw new InvalidPolicyError(message, { path: names });
     }
     const given = Object.entries(value).filter(([, field]) => field !== undefined);
-    return new Fields(new Map(given), path, about);
+    return new Fields(new Map(given), path, about, names);
   }
 
   /** The same fields under messages that end with `about`. */
   named(about: string): Fields {
-    return new Fields(this.#values, this.#path, about);
+    return new Fields(this.#values, this.#path, about, this.#names);
   }
 
   /** Throws where there is a field other than `known`. */
@@ -38,6 +42,7 @@ export class Fields {
       if (known.includes(name)) continue;
       throw new InvalidPolicyError(
         `Expected ${subject(this.#path)} to have no fields but ${known.join(', ')}, got ${show(name)}.${this.#about}`,
+        { path: [...this.#names, name] },
       );
     }
     return this;
@@ -58,12 +63,14 @@ export class Fields {
   /** The fields of the object under `name`, or `undefined` where it is left out. */
   nested(name: string): Fields | undefined {
     const value = this.#values.get(name);
-    return value === undefined ? undefined : Fields.read(value, this.#pathOf(name), this.#about);
+    return value === undefined
+      ? undefined
+      : Fields.read(value, this.#pathOf(name), this.#about, [...this.#names, name]);
   }
 
   /** The fields of the object under `key`, in an object whose keys are free text. */
   entry(key: string): Fields {
-    return Fields.read(this.#values.get(key), `${this.#path}[${show(key)}]`, this.#about);
+    return Fields.read(this.#values.get(key), `${this.#path}[${show(key)}]`, this.#about, [...this.#names, key]);
   }
 
   /** A number that passes `check`, or `undefined` where it is left out. */
@@ -87,12 +94,14 @@ export class Fields {
   /** The error that says what `name` should have been. */
   wrong(name: string, expected: string): InvalidPolicyError {
     const got = show(this.#values.get(name));
-    return new InvalidPolicyError(`Expected \`${this.#pathOf(name)}\` to be ${expected}, got ${got}.${this.#about}`);
+    const message = `Expected \`${this.#pathOf(name)}\` to be ${expected}, got ${got}.${this.#about}`;
+    return new InvalidPolicyError(message, { path: [...this.#names, name] });
   }
 
   /** The error that says what all of these fields together should have been. */
   wrongTogether(expected: string, got: string): InvalidPolicyError {
-    return new InvalidPolicyError(`Expected ${subject(this.#path)} to have ${expected}, got ${got}.${this.#about}`);
+    const message = `Expected ${subject(this.#path)} to have ${expected}, got ${got}.${this.#about}`;
+    return new InvalidPolicyError(message, { path: this.#names });
   }
 
   #pathOf(name: string): string {

@@ -33,6 +33,8 @@ export class BucketWatch {
 
   #burst: Tokens;
   #ratePerMs: number;
+  /** Which rate has been in force since when. */
+  readonly #rates: { readonly at: Milliseconds; readonly ratePerMs: number }[];
   #at: Milliseconds = 0;
   #windows: Windows[];
   #idealTokens: Tokens;
@@ -44,6 +46,7 @@ export class BucketWatch {
     this.key = key;
     this.#burst = terms ? terms.burst / MICRO : Number.POSITIVE_INFINITY;
     this.#ratePerMs = terms ? perMs(terms) : 0;
+    this.#rates = [{ at: 0, ratePerMs: this.#ratePerMs }];
     this.#windows = [{ excess: 0, allowance: this.#burst }];
     this.#idealTokens = this.#burst;
   }
@@ -52,9 +55,13 @@ export class BucketWatch {
     return this.#burst < Number.POSITIVE_INFINITY;
   }
 
-  /** What the terms in force let through in `ms`, the burst apart. */
-  refillIn(ms: Milliseconds): Tokens {
-    return this.bounded ? this.#ratePerMs * ms : Number.POSITIVE_INFINITY;
+  /** What the terms in force at each time let through between two moments, the burst apart. */
+  refillBetween(from: Milliseconds, until: Milliseconds): Tokens {
+    if (!this.bounded) return Number.POSITIVE_INFINITY;
+    return this.#rates.reduce((sum, { at, ratePerMs }, i) => {
+      const end = Math.min(until, this.#rates[i + 1]?.at ?? until);
+      return sum + Math.max(0, end - Math.max(from, at)) * ratePerMs;
+    }, 0);
   }
 
   /** A call has come; answers whether the ideal lets it pass. */
@@ -92,6 +99,7 @@ export class BucketWatch {
     this.#windows.push({ excess: 0, allowance: burst + Math.max(0, outstanding - burst) });
     this.#burst = burst;
     this.#ratePerMs = perMs(terms);
+    this.#rates.push({ at: now, ratePerMs: this.#ratePerMs });
     this.#idealTokens = Math.min(burst, this.#idealTokens);
   }
 

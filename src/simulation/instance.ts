@@ -94,8 +94,7 @@ export class Instance {
 
   /** The process is gone, with all it held. */
   crash(): void {
-    for (const { tokensHeld, tokensExpired } of this.#limiter?.stats() ?? [])
-      this.#world.recorder.stranded += tokensHeld + tokensExpired;
+    for (const row of this.stats()) this.#world.recorder.crashed(row);
     this.clock.stopped = true;
     this.running = undefined;
     this.#limiter = undefined;

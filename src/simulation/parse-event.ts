@@ -119,9 +119,7 @@ function readPublished(fields: ScenarioFields, context: EventContext): PolicyDoc
     return policy.document;
   } catch (error) {
     if (!(error instanceof InvalidPolicyError)) throw error;
-    throw new InvalidScenarioError([...fields.path, 'policy'], 'a policy', `one that is not: ${error.message}`, {
-      cause: error,
-    });
+    throw InvalidScenarioError.ofPolicy([...fields.path, 'policy'], error);
   }
 }
 

@@ -126,9 +126,7 @@ function readPolicy(document: unknown, index: number): Policy {
     return parsePolicy(document);
   } catch (error) {
     if (!(error instanceof InvalidPolicyError)) throw error;
-    throw new InvalidScenarioError(['policies', index], 'a policy', `one that is not: ${error.message}`, {
-      cause: error,
-    });
+    throw InvalidScenarioError.ofPolicy(['policies', index], error);
   }
 }
 

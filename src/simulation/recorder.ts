@@ -1,3 +1,4 @@
+import type { PolicyCounters, PolicyGauges } from '../index.js';
 import { type Policy, termsFor } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import { BucketWatch } from './bucket-watch.js';
@@ -42,6 +43,9 @@ export class Recorder {
   mostTripsATick = 0;
   /** Tokens that ended in a wallet, or with a crashed instance. */
   stranded: Tokens = 0;
+  /** Lease calls of crashed instances that got no answer, or were refused. */
+  failures = 0;
+  refusals = 0;
   readonly #buckets = new Map<string, BucketWatch>();
   readonly #warmUpMs: Milliseconds;
   readonly #policies: ReadonlyMap<string, Policy>;
@@ -160,6 +164,13 @@ export class Recorder {
     if (now < this.#warmUpMs) return;
     this.storeCalls += calls;
     this.roundTrips += 1;
+  }
+
+  /** A process is gone, which had counted this of one policy. */
+  crashed(row: Readonly<PolicyCounters & PolicyGauges>): void {
+    this.stranded += row.tokensHeld + row.tokensExpired;
+    this.failures += row.leaseFailures;
+    this.refusals += row.leaseRefusals;
   }
 
   #shares(bucket: BucketWatch): Map<string, Share> {

@@ -43,6 +43,8 @@ export interface Report {
     readonly callsPerSecond: number;
     readonly callsPerInstanceSecond: number;
     readonly callsPerToken: number;
+    /** Lease calls ÷ calls of the limiters that were decided. */
+    readonly callsPerDecision: number;
     /** Messages: all calls of an instance in one tick travel as one. */
     readonly roundTrips: number;
     /** Most messages of one instance at one moment. */
@@ -72,10 +74,11 @@ export function reportOf({ plan, recorder, server }: World, instances: readonly 
   const measuredMs = plan.durationMs - plan.warmUpMs;
   const rows = instances.flatMap((instance) => instance.stats());
   const sum = (of: (row: (typeof rows)[number]) => number): number => rows.reduce((total, row) => total + of(row), 0);
-  const named = [...recorder.shares.keys()].map((bucket) => bucketReport(bucket, recorder, measuredMs));
+  const named = [...recorder.shares.keys()].map((bucket) => bucketReport(bucket, recorder, plan));
   const all = [...recorder.buckets];
   const others = all.filter((bucket) => !recorder.shares.has(bucket));
   const admitted = all.reduce((total, bucket) => total + bucket.admitted, 0);
+  const decisions = recorder.groups.reduce((calls, group) => calls + group.calls, 0);
   const perSecond = recorder.storeCalls / (measuredMs / 1_000);
   return {
     seed: plan.seed,
@@ -87,10 +90,7 @@ export function reportOf({ plan, recorder, server }: World, instances: readonly 
     others: {
       buckets: others.length,
       ofIdeal: ratio(total(others, 'admitted'), total(others, 'ideal')),
-      falseDenials: ratio(
-        total(others, 'falselyDenied'),
-        recorder.groups.reduce((calls, group) => calls + group.calls, 0),
-      ),
+      falseDenials: ratio(total(others, 'falselyDenied'), decisions),
     },
     groups: recorder.groups,
     store: {
@@ -98,10 +98,11 @@ export function reportOf({ plan, recorder, server }: World, instances: readonly 
       callsPerSecond: perSecond,
       callsPerInstanceSecond: perSecond / instances.length,
       callsPerToken: ratio(recorder.storeCalls, admitted),
+      callsPerDecision: ratio(recorder.storeCalls, decisions),
       roundTrips: recorder.roundTrips,
       mostTripsATick: recorder.mostTripsATick,
-      failures: sum((row) => row.leaseFailures),
-      refusals: sum((row) => row.leaseRefusals),
+      failures: recorder.failures + sum((row) => row.leaseFailures),
+      refusals: recorder.refusals + sum((row) => row.leaseRefusals),
     },
     stranded: recorder.stranded + sum((row) => row.tokensExpired),
     outstanding: all.reduce((total, { policy, key }) => total + server.outstanding(policy, key), 0) / MICRO,
@@ -110,9 +111,9 @@ export function reportOf({ plan, recorder, server }: World, instances: readonly 
   };
 }
 
-function bucketReport(bucket: BucketWatch, recorder: Recorder, measuredMs: Milliseconds): BucketReport {
+function bucketReport(bucket: BucketWatch, recorder: Recorder, plan: Plan): BucketReport {
   const { policy, key, offered, admitted } = bucket;
-  const capacity = bucket.refillIn(measuredMs);
+  const capacity = bucket.refillBetween(plan.warmUpMs, plan.durationMs);
   const shares = [...(recorder.shares.get(bucket)?.values() ?? [])];
   const calls = shares.reduce((total, { calls }) => total + calls, 0);
   return {

@@ -1,16 +1,28 @@
-import { InvalidOptionError, show } from '../errors.js';
+import { InvalidOptionError, type InvalidPolicyError, show } from '../errors.js';
 import { type Milliseconds, periodMs } from '../units.js';
 
 /** A scenario is not what was expected. `path` leads to the fault: names of fields and places in arrays. */
 export class InvalidScenarioError extends InvalidOptionError {
   readonly path: readonly (string | number)[];
 
-  constructor(path: readonly (string | number)[], expected: string, got: string, options?: ErrorOptions) {
+  /** @param within leads on from `path`, which the message names, to the part of it that is at fault. */
+  constructor(
+    path: readonly (string | number)[],
+    expected: string,
+    got: string,
+    within: readonly (string | number)[] = [],
+    options?: ErrorOptions,
+  ) {
     super(
       `Expected ${path.length === 0 ? 'a scenario' : `\`${pathText(path)}\``} to be ${expected}, got ${got}.`,
       options,
     );
-    this.path = path;
+    this.path = [...path, ...within];
+  }
+
+  /** What stands under `path` is no policy. */
+  static ofPolicy(path: readonly (string | number)[], cause: InvalidPolicyError): InvalidScenarioError {
+    return new InvalidScenarioError(path, 'a policy', `one that is not: ${cause.message}`, cause.path, { cause });
   }
 }
 
@@ -26,7 +38,7 @@ export class ScenarioFields {
     this.path = path;
     for (const [name, field] of Object.entries(value)) {
       if (field !== undefined && !known.includes(name))
-        throw new InvalidScenarioError(path, `an object with no fields but ${known.join(', ')}`, show(name));
+        throw new InvalidScenarioError(path, `an object with no fields but ${known.join(', ')}`, show(name), [name]);
     }
   }
 

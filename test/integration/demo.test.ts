@@ -1,41 +1,24 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type NodeRun, runNode } from '../support/run-node.js';
 
 const built = (file: string): string => fileURLToPath(new URL(`../../dist/demo/${file}`, import.meta.url));
 const TIMEOUT = { timeout: 60_000 };
 
-interface Run {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-function node(args: string[]): Promise<Run> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    const run: Run = { code: null, stdout: '', stderr: '' };
-    child.stdout.on('data', (chunk) => (run.stdout += chunk));
-    child.stderr.on('data', (chunk) => (run.stderr += chunk));
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ ...run, code }));
-  });
-}
-
-const demo = (...args: string[]): Promise<Run> => node([built('main.js'), ...args]);
+const demo = (...args: string[]): Promise<NodeRun> => runNode([built('main.js'), ...args]);
 
 /** Runs the demo with a part of it replaced: `seams` is the text of an object. */
-function demoWith(seams: string, ...args: string[]): Promise<Run> {
+function demoWith(seams: string, ...args: string[]): Promise<NodeRun> {
   const program = `
     import { main } from ${JSON.stringify(pathToFileURL(built('cli.js')).href)};
     import { judge } from ${JSON.stringify(pathToFileURL(built('verdict.js')).href)};
     import { judgeReplay } from ${JSON.stringify(pathToFileURL(built('replay-verdict.js')).href)};
     process.exitCode = await main(process.argv.slice(1), ${seams});
   `;
-  return node(['--input-type=module', '-e', program, '--', ...args]);
+  return runNode(['--input-type=module', '-e', program, '--', ...args]);
 }
 
 describe('npm run demo', () => {

@@ -41,9 +41,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],
   cluster: [...FOUNDATION, 'index', 'ceiling', 'policy', 'telemetry/observer'],
   http: [...FOUNDATION, 'index', 'key'],
-  cli: [...FOUNDATION, 'index'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
-  demo: [...FOUNDATION, 'index', 'testing', 'cluster', 'simulation'],
+
+  // What programs show: lines on a terminal, and pages that need nothing but themselves.
+  terminal: [],
+  page: FOUNDATION,
+  cli: [...FOUNDATION, 'version', 'index', 'policy', 'simulation', 'terminal', 'page'],
+  demo: [...FOUNDATION, 'index', 'testing', 'cluster', 'simulation', 'terminal', 'page'],
 };
 
 const ADAPTOR = /(^|\/)(memory|redis|nats|static|cluster|ipc|open-telemetry|otel)\b/;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readOptions, UsageError } from '../../../src/demo/options.js';
+import { readOptions } from '../../../src/demo/options.js';
+import { UsageError } from '../../../src/terminal/flags.js';
 
 describe('readOptions', () => {
   it('has defaults, and takes each option', () => {

@@ -104,6 +104,7 @@ describe('PolicyBook', () => {
     await expect(book.publish({ name: 'api', ceiling: { rate: Number.NaN, burst: 1 } })).rejects.toThrow(
       new InvalidPolicyError(
         'Expected `ceiling.rate` to be a positive number with at most 6 decimals, got NaN. (policy "api")',
+        { path: ['ceiling', 'rate'] },
       ),
     );
     expect(await source.list()).toEqual([]);

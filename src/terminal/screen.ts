@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Where the demo is watched: lines that stay, and under them a bar that moves, where there is a terminal for it. */
+/** Where a program is watched: lines that stay, and under them a bar that moves, where there is a terminal for it. */
 export class Screen {
   readonly #stream: NodeJS.WriteStream;
   readonly #colours: boolean;
