@@ -52,6 +52,7 @@ class Renewals {
       rateNum: RATE,
       rateDen: 1,
       inheritance: 'as-is',
+      guard: 0,
       holder: this.#holder,
       seq: this.#seq,
       disown: held.disown,

@@ -59,6 +59,10 @@ else
   granted = entitled >= head and max(0, entitled) or 0
 end
 if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
+-- Under the strict rule, what nobody waits for stays within its part of the burst.
+if guardUntil > 0 then
+  granted = min(granted, max(needed, floor((heldReady(burst) - outstanding) / MICRO) * MICRO))
+end
 if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO and hCredit > granted then
   hCredit = granted
 end
@@ -100,6 +104,10 @@ local retry = 0
 if unmet and reservedFor == holderId then next = floor(horizon / 8) end
 if unmet then
   local short = refillTime(head - tokens, rateNum, rateDen)
+  local guarded = burst - heldReady(burst)
+  if now < guardUntil and head > guarded then
+    short = max(short, guardUntil - now + refillTime(head - guarded, rateNum, rateDen))
+  end
   next = max(next, short)
   retry = alone and short or next
 end

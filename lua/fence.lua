@@ -17,7 +17,7 @@ local function inherit(tokens, at, now, from, to, inheritance, outstanding)
 end
 
 -- The untouched level under the terms of the fence, carried over to a burst of `to`.
-local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance)
-  tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst)
+local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance, guardUntil)
+  tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, 0, guardUntil)
   return inherit(tokens, at, now, burst, to, inheritance, 0)
 end

@@ -8,7 +8,7 @@
 -- then three arguments a call:
 --   fence     name under which the terms are fenced
 --   holder    random id of the limiter, 8 characters or more
---   numbers   20 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
+--   numbers   21 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
 --             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means
 -- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
 --   rateDen; where granted also: granted µtok, fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back,
@@ -31,7 +31,7 @@
 -- One long body instead of functions, and variables instead of tables with names: a script makes its functions anew
 -- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local NUMBERS = '>dddddddddddddddddddd'
+local NUMBERS = '>ddddddddddddddddddddd'
 -- What a record's horizon is packed relative to, so that it takes one byte where it is that.
 local USUAL_HORIZON = 250000
 -- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
@@ -40,6 +40,7 @@ local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 --- @include "server"
 --- @include "limits"
 --- @include "exact"
+--- @include "guard"
 --- @include "fence"
 --- @include "classes"
 
@@ -49,10 +50,11 @@ local function suspect(headerKey)
   local fields = redis.call('HGETALL', headerKey)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'h' then
-      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens = unpackMessage(fields[i + 1])
+      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard =
+        unpackMessage(fields[i + 1])
       write[#write + 1] = fields[i]
       write[#write + 1] =
-        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now)
+        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard)
     end
   end
   redis.call(unpack(write))
@@ -70,7 +72,7 @@ for i = 1, #KEYS / 2 do
     local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
     local holderId = ARGV[3 * i + 2]
     local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
-      want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil =
+      want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil, callGuard =
       struct.unpack(NUMBERS, ARGV[3 * i + 3])
 
     -- The partition and the fence, brought up to the call.
@@ -89,24 +91,28 @@ for i = 1, #KEYS / 2 do
         end
       end
     else
-      bornAt, partitionEra = now, NEW_ERA
+      -- Where nothing was there before, nothing has been lost: such data is as old as can be.
+      bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
-    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt
+    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard
     local fenceChanged, conflict = false, false
     if packedFence then
-      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt =
+      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard =
         unpackMessage(packedFence)
 --- @include "meet-fence"
     else
       fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
-      fInheritance, fResetAt, fAssertedAt = callInheritance, 0, 0
+      fInheritance, fResetAt, fAssertedAt, fGuard = callInheritance, 0, 0, callGuard
       local start = NEW_STORE == 'full' and callBurst or 0
-      fTokens, fRemainder, fAt = refill(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst)
+      local untilThen = fGuard > 0 and bornAt + fGuard or 0
+      fTokens, fRemainder, fAt =
+        refillGuarded(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst, 0, untilThen)
       fenceChanged = true
     end
+    local guardUntil = fGuard > 0 and bornAt + fGuard or 0
     if fenceChanged or not packedPartition then
       local fence =
-        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt)
+        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard)
       if packedPartition then
         redis.call('HSET', headerKey, fenceField, fence)
       else

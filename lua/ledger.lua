@@ -27,7 +27,7 @@ if main then
     sweepCursor = false
     termsChanged = true
   end
-  tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst - outstanding)
+  tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
   if now >= sweepAt then
 --- @include "sweep"
   end
@@ -41,7 +41,7 @@ if main then
     termsChanged = true
   end
 else
-  tokens, remainder, at = refill(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst)
+  tokens, remainder, at = refillGuarded(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst, 0, guardUntil)
   outstanding, lastEnd, sweepAt, expiresAt, members, slotAt = 0, 0, MAX_SAFE_INTEGER, 0, 0, 0
   reservedFor, reserved, reservedUntil = '', 0, 0
   sweepCursor, sweepNext = false, MAX_SAFE_INTEGER
@@ -92,7 +92,7 @@ if since > 0 then
   paidUntil = max(paidUntil, now)
   termsChanged = true
 end
-tokens, remainder, at = capAt(tokens, remainder, at, now, burst - outstanding)
+tokens, remainder, at = capAt(tokens, remainder, at, now, capUnder(burst, outstanding, guardUntil, now))
 
 local leaseEnd = now + lease + leaseGrace(lease)
 hLeaseEnd = hOutstanding > 0 and max(hLeaseEnd, leaseEnd) or leaseEnd
@@ -114,7 +114,7 @@ local nextLook = hOutstanding > 0 and hLeaseEnd or max(hLeaseEnd + MAX_AGE, hMem
 sweepAt = min(sweepAt, nextLook)
 if sweepCursor then sweepNext = min(sweepNext, nextLook) end
 local needed = max(
-  now + refillTime(burst - tokens, rateNum, rateDen),
+  max(now, guardUntil) + refillTime(burst - tokens, rateNum, rateDen),
   lastEnd + max(refillTime(outstanding, rateNum, rateDen), MAX_AGE),
   since > 0 and paidUntil or 0
 )

@@ -20,6 +20,13 @@ if fAt - now > MAX_SKEW then
   fenceChanged = true
 end
 
+-- Under one version the stricter wins here too, and for good.
+if callVersion == fVersion and callGuard > fGuard then
+  fGuard = callGuard
+  fenceChanged = true
+end
+local guardUntil = fGuard > 0 and bornAt + fGuard or 0
+
 if callVersion > fVersion then
   fInheritance = callInheritance
   if fInheritance == RESET then
@@ -32,7 +39,8 @@ if callVersion > fVersion then
   fVersion = callVersion
   fAssertedAt = 0
   fTokens, fRemainder, fAt =
-    changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance)
+    changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance, guardUntil)
+  fGuard = callGuard
   fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
   fenceChanged = true
 elseif callVersion < fVersion or (callBurst == fBurst and sameRate) then
@@ -48,7 +56,7 @@ else
     fAssertedAt = now
     fInheritance = AS_IS
     local toBurst = smaller and callBurst or fBurst
-    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS)
+    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS, guardUntil)
     fBurst = toBurst
     if slower then fRateNum, fRateDen = callRateNum, callRateDen end
     fenceChanged = true
@@ -61,7 +69,7 @@ else
   elseif now - fAssertedAt > CONTEST then
     fAssertedAt = 0
     fInheritance = AS_IS
-    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS)
+    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS, guardUntil)
     fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
     fenceChanged = true
     conflict = false

@@ -1,5 +1,4 @@
 import type { CeilingStore } from './ceiling/ceiling-store.js';
-import { MemoryCeiling, storeClock } from './ceiling/memory-ceiling.js';
 import type { RedisClient } from './ceiling/redis-client.js';
 import { Limiter } from './limiter/limiter.js';
 import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
@@ -64,7 +63,9 @@ export async function createLimiter(options: LimiterOptions<RedisClient, NatsCon
 async function ceilingStore(options: LimiterOptions<RedisClient>, observer: Observer): Promise<CeilingStore> {
   const { redis, ceiling, newStore, keyPrefix } = options;
   if (ceiling) return ceiling;
+  // Loaded only where asked for: who keeps ceilings in Redis does not pay for the ledger here, nor the other way round.
   if (redis === undefined) {
+    const { MemoryCeiling, storeClock } = await import('./ceiling/memory-ceiling.js');
     const clock = storeClock(options.time ?? systemTime);
     return new MemoryCeiling({
       clock,
@@ -72,7 +73,6 @@ async function ceilingStore(options: LimiterOptions<RedisClient>, observer: Obse
       ...(options.time && options.random && { random: options.random }),
     });
   }
-  // Loaded only where asked for, so that a limiter without Redis does not pay for it.
   const { redisCeiling } = await import('./ceiling/redis-ceiling.js');
   return redisCeiling(redis, {
     onTrouble: (error) => observer.trouble(error),

@@ -53,6 +53,7 @@ export type {
   PolicyMode,
   RateDocument,
   SlidingWindowDocument,
+  StoreLoss,
   Terms,
   TierDocument,
   Windows,

@@ -2,6 +2,7 @@ import { MICRO, MICROS_PER_MS, type Microseconds, type MicroTokens } from '../un
 import type { Bucket, Holder } from './bucket.js';
 import { type LeaseCall, leaseGrace } from './ceiling-store.js';
 import { LONGEST_US, refillTime } from './exact.js';
+import { heldReady } from './guard.js';
 
 /**
  * Who gets how much: batches gated by the fair level (`docs/design.md`, "Who gets how much").
@@ -42,8 +43,18 @@ const FLOOR_PARTS = 10;
 /** How much longer than all of the refill would take a large need is saved for: the others get the rest of it. */
 const SAVING_TIME = 1.4;
 
-/** Chooses the grant for `holder`, whose demand is already counted in `bucket`; T is brought up to `now`. */
-export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds): Allotment {
+/**
+ * Chooses the grant for `holder`, whose demand is already counted in `bucket`; T is brought up to `now`.
+ *
+ * @param until end of the guard after a loss of the store's data; 0: the rule of `guard.ts` is not asked for
+ */
+export function allot(
+  bucket: Bucket,
+  holder: Holder,
+  call: LeaseCall,
+  until: Microseconds,
+  now: Microseconds,
+): Allotment {
   const rate = (bucket.rateNum / bucket.rateDen) * MICRO;
   const horizon = horizonOf(bucket);
   const { level, total, hungry } = fairLevel(bucket, rate);
@@ -94,6 +105,8 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
     granted = entitled >= call.head ? Math.max(0, entitled) : 0;
   }
   if (bucket.reservedFor !== '' && bucket.reservedFor !== call.holder) granted = Math.min(granted, need);
+  // Under the strict rule, what nobody waits for stays within its part of the burst.
+  if (until > 0) granted = Math.min(granted, Math.max(need, whole(heldReady(bucket.burst) - bucket.outstanding)));
   // Entitlement that T could not back is forfeited: else everybody stays at its cap over an empty bucket.
   if (level > 0 && !few && granted >= whole(available) && holder.credit > granted) holder.credit = granted;
   holder.credit -= granted;
@@ -103,7 +116,7 @@ export function allot(bucket: Bucket, holder: Holder, call: LeaseCall, now: Micr
   const unmet = granted < call.head;
   if (unmet) reserve(bucket, holder, call, share, now);
   else if (bucket.reservedFor === call.holder) bucket.reservedFor = '';
-  const short = refillTime(call.head - bucket.level.tokens, bucket);
+  const short = shortFor(bucket, call.head, until, now);
   let next: Microseconds = 0;
   if (level > 0 && !few) {
     const worth = unmet && !alone ? Math.max(batch, call.head) : batch;
@@ -200,6 +213,13 @@ export function demandClass(demand: number): number {
   if (rest >= Math.SQRT2) return index + 2;
   if (rest >= 1.189207115002721) return index + 1;
   return index;
+}
+
+/** How long until T could be `head`, if nobody else took any. */
+function shortFor(bucket: Bucket, head: MicroTokens, until: Microseconds, now: Microseconds): Microseconds {
+  const short = refillTime(head - bucket.level.tokens, bucket);
+  const guarded = bucket.burst - heldReady(bucket.burst);
+  return now < until && head > guarded ? Math.max(short, until - now + refillTime(head - guarded, bucket)) : short;
 }
 
 function horizonOf(bucket: Bucket): Microseconds {

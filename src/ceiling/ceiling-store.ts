@@ -15,6 +15,8 @@ export interface LeaseCall {
   readonly rateNum: number;
   readonly rateDen: number;
   readonly inheritance: Inheritance;
+  /** Longest that a wallet under this policy outlives its call at the store, under `storeLoss: 'strict'`; else 0. */
+  readonly guard: Microseconds;
 
   /** Random identity of the calling limiter object (rule 3). */
   readonly holder: string;

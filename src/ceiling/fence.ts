@@ -2,7 +2,8 @@ import type { CeilingTerms, Inheritance } from '../policy/policy.js';
 import type { Microseconds, MicroTokens } from '../units.js';
 import type { LeaseCall } from './ceiling-store.js';
 import { MAX_SKEW_US } from './ceiling-store.js';
-import { capAt, type Level, multiplyDivide, refill, refillTime } from './exact.js';
+import { capAt, type Level, multiplyDivide, refillTime } from './exact.js';
+import { guardedUntil, refillGuarded } from './guard.js';
 
 /**
  * The terms in force for one policy (or override) in one partition, and the level of a bucket nobody has touched under
@@ -15,6 +16,8 @@ export interface Fence extends CeilingTerms {
   rateDen: number;
   /** How buckets of older terms are carried over to these. */
   inheritance: Inheritance;
+  /** Longest guard that a caller has asked for; 0: nobody asks for the strict rule. */
+  guard: Microseconds;
   /** When a `reset` was last granted; 0: never. */
   resetAt: Microseconds;
   /** When a caller last stood for these terms while others came with looser ones; 0: nobody has. */
@@ -35,11 +38,12 @@ export function newFence(call: LeaseCall, bornAt: Microseconds, now: Microsecond
     rateNum: call.rateNum,
     rateDen: call.rateDen,
     inheritance: call.inheritance,
+    guard: call.guard,
     resetAt: 0,
     assertedAt: 0,
     untouched: { tokens: full ? call.burst : 0, remainder: 0, at: Math.min(bornAt, now) },
   };
-  refill(fence.untouched, now, fence, fence.burst);
+  refillGuarded(fence.untouched, now, fence, 0, guardedUntil(fence.guard, bornAt));
   return fence;
 }
 
@@ -53,8 +57,14 @@ export interface FenceMeeting {
  * Holds a call's terms against the fence. A higher version takes over at once; a lower one changes nothing; under the
  * same version the stricter rate and burst win, for as long as anybody stands for them.
  */
-export function meetFence(fence: Fence, call: LeaseCall, now: Microseconds): FenceMeeting {
+export function meetFence(fence: Fence, call: LeaseCall, bornAt: Microseconds, now: Microseconds): FenceMeeting {
   let changed = stepBack(fence, now);
+  // Under one version the stricter wins here too, and for good: who still holds tokens under the other is not known.
+  if (call.version === fence.version && call.guard > fence.guard) {
+    fence.guard = call.guard;
+    changed = true;
+  }
+  const until = guardedUntil(fence.guard, bornAt);
   if (call.version > fence.version) {
     let inheritance = call.inheritance;
     if (inheritance === 'reset') {
@@ -65,7 +75,8 @@ export function meetFence(fence: Fence, call: LeaseCall, now: Microseconds): Fen
     fence.version = call.version;
     fence.assertedAt = 0;
     fence.inheritance = inheritance;
-    changeTerms(fence, call, now);
+    changeTerms(fence, call, until, now);
+    fence.guard = call.guard;
     return { changed: true, conflict: false };
   }
   if (call.version < fence.version || sameTerms(fence, call)) {
@@ -84,6 +95,7 @@ export function meetFence(fence: Fence, call: LeaseCall, now: Microseconds): Fen
     changeTerms(
       fence,
       { burst: smaller ? call.burst : fence.burst, rateNum: rate.rateNum, rateDen: rate.rateDen },
+      until,
       now,
     );
     return { changed: true, conflict: true };
@@ -97,16 +109,16 @@ export function meetFence(fence: Fence, call: LeaseCall, now: Microseconds): Fen
   } else if (now - fence.assertedAt > CONTEST_US) {
     fence.assertedAt = 0;
     fence.inheritance = 'as-is';
-    changeTerms(fence, call, now);
+    changeTerms(fence, call, until, now);
     return { changed: true, conflict: false };
   }
   return { changed, conflict: true };
 }
 
 /** The untouched bucket as it stands at `now`; the fence itself is left alone. */
-export function untouchedLevel(fence: Fence, now: Microseconds): Level {
+export function untouchedLevel(fence: Fence, bornAt: Microseconds, now: Microseconds): Level {
   const level = { ...fence.untouched };
-  refill(level, now, fence, fence.burst);
+  refillGuarded(level, now, fence, 0, guardedUntil(fence.guard, bornAt));
   return level;
 }
 
@@ -138,9 +150,9 @@ export function inherit(
   capAt(level, now, to.burst - outstanding);
 }
 
-function changeTerms(fence: Fence, to: CeilingTerms, now: Microseconds): void {
+function changeTerms(fence: Fence, to: CeilingTerms, until: Microseconds, now: Microseconds): void {
   const from = { burst: fence.burst, rateNum: fence.rateNum, rateDen: fence.rateDen };
-  refill(fence.untouched, now, from, from.burst);
+  refillGuarded(fence.untouched, now, from, 0, until);
   fence.burst = to.burst;
   fence.rateNum = to.rateNum;
   fence.rateDen = to.rateDen;

@@ -9,8 +9,9 @@ import {
   MAX_SKEW_US,
   type ReplyHead,
 } from './ceiling-store.js';
-import { capAt, refill, refillTime } from './exact.js';
+import { capAt, refillTime } from './exact.js';
 import { type Fence, inherit, meetFence, newFence, sameTerms, untouchedLevel } from './fence.js';
+import { capUnder, guardedUntil, refillGuarded } from './guard.js';
 
 /**
  * The escrow ledger of one partition: the executable model of `lua/lease.lua`, statement for statement.
@@ -44,7 +45,9 @@ const SWEEP_PAUSE_US: Microseconds = 20_000;
 
 /** A partition that nobody has called yet. */
 export function newPartition(execution: Execution): Partition {
-  return { era: execution.newEra, bornAt: execution.now, fences: new Map(), buckets: new Map() };
+  // Where nothing was there before, nothing has been lost: such data is as old as can be.
+  const bornAt = execution.newStore === 'full' ? 0 : execution.now;
+  return { era: execution.newEra, bornAt, fences: new Map(), buckets: new Map() };
 }
 
 /** Executes one call: reports, takes back, returns and grants, or says why not. Atomic; everything in `partition`. */
@@ -53,7 +56,7 @@ export function execute(partition: Partition, call: LeaseCall, execution: Execut
   let fence = partition.fences.get(call.fence);
   let conflict = false;
   if (fence) {
-    conflict = meetFence(fence, call, now).conflict;
+    conflict = meetFence(fence, call, partition.bornAt, now).conflict;
   } else {
     fence = newFence(call, partition.bornAt, now, execution.newStore === 'full');
     partition.fences.set(call.fence, fence);
@@ -84,20 +87,21 @@ export function execute(partition: Partition, call: LeaseCall, execution: Execut
     if (holds && known.leaseEnd <= now && call.sentAt < known.leaseEnd) return { ...head, status: 'refused' };
   }
 
-  if (bucket) advance(bucket, call, fence, partition, now);
+  const until = guardedUntil(fence.guard, partition.bornAt);
+  if (bucket) advance(bucket, call, fence, partition, until, now);
   else {
     bucket = newBucket(fence, partition, now);
     partition.buckets.set(name, bucket);
   }
   const holder = report(bucket, call, partition, now);
   chargeOutage(bucket, call, now);
-  capAt(bucket.level, now, bucket.burst - bucket.outstanding);
+  capAt(bucket.level, now, capUnder(bucket.burst, bucket.outstanding, until, now));
 
   const end = now + call.lease + leaseGrace(call.lease);
   holder.leaseEnd = holder.outstanding > 0 ? Math.max(holder.leaseEnd, end) : end;
-  const allotment = allot(bucket, holder, call, now);
+  const allotment = allot(bucket, holder, call, until, now);
   grant(bucket, holder, call, allotment, conflict);
-  keep(bucket, holder, call, now);
+  keep(bucket, holder, call, until, now);
   return grantReply(head, holder, bucket);
 }
 
@@ -130,7 +134,7 @@ function newBucket(fence: Fence, partition: Partition, now: Microseconds): Bucke
     rateDen: fence.rateDen,
     era: partition.era,
     incarnation: now,
-    level: untouchedLevel(fence, now),
+    level: untouchedLevel(fence, partition.bornAt, now),
     outstanding: 0,
     holders: new Map(),
     lastEnd: 0,
@@ -148,7 +152,14 @@ function newBucket(fence: Fence, partition: Partition, now: Microseconds): Bucke
 }
 
 /** Brings a bucket up to `now`: suspicion, clock steps, refill with the old O, and only then lease ends (rule 8). */
-function advance(bucket: Bucket, call: LeaseCall, fence: Fence, partition: Partition, now: Microseconds): void {
+function advance(
+  bucket: Bucket,
+  call: LeaseCall,
+  fence: Fence,
+  partition: Partition,
+  until: Microseconds,
+  now: Microseconds,
+): void {
   const { level } = bucket;
   if (bucket.era !== partition.era) {
     // What this data says may be older than what was granted: nothing is left, and the gap is not paid as refill.
@@ -158,7 +169,7 @@ function advance(bucket: Bucket, call: LeaseCall, fence: Fence, partition: Parti
     bucket.era = partition.era;
   }
   if (level.at - now > MAX_SKEW_US) rebase(bucket, now);
-  refill(level, now, bucket, bucket.burst - bucket.outstanding);
+  refillGuarded(level, now, bucket, bucket.outstanding, until);
   sweep(bucket, now);
   // An override that has come or gone has a fence of another name: a caller that has not heard of it changes nothing.
   const current = fence.version === bucket.version && call.version === fence.version;
@@ -286,12 +297,13 @@ function grant(bucket: Bucket, holder: Holder, call: LeaseCall, allotment: Allot
 }
 
 /** Keeps what the bucket's and the record's lifetimes depend on (rules 7 and 11). */
-function keep(bucket: Bucket, holder: Holder, call: LeaseCall, now: Microseconds): void {
+function keep(bucket: Bucket, holder: Holder, call: LeaseCall, until: Microseconds, now: Microseconds): void {
   bucket.lastEnd = Math.max(bucket.lastEnd, holder.leaseEnd);
   const recordEnd = Math.max(holder.leaseEnd + MAX_AGE_US, holder.memberUntil);
   bucket.sweepAt = Math.min(bucket.sweepAt, holder.outstanding > 0 ? holder.leaseEnd : recordEnd);
   const needed = Math.max(
-    now + refillTime(bucket.burst - bucket.level.tokens, bucket),
+    // What is kept low by the guard does not begin to fill up before it is over.
+    Math.max(now, until) + refillTime(bucket.burst - bucket.level.tokens, bucket),
     bucket.lastEnd + Math.max(refillTime(bucket.outstanding, bucket), MAX_AGE_US),
     call.since > 0 ? bucket.paidUntil : 0,
   );

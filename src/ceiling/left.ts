@@ -1,6 +1,6 @@
 import type { Microseconds, MicroTokens } from '../units.js';
 import type { LeaseCall } from './ceiling-store.js';
-import { refill } from './exact.js';
+import { guardedUntil, refillGuarded } from './guard.js';
 import { bucketName, type Partition } from './ledger.js';
 
 /** Whose bucket is looked into. */
@@ -16,7 +16,7 @@ export function leftIn(partition: Partition, look: Look, now: Microseconds): Mic
   if (!bucket || !fence || bucket.expiresAt <= now || bucket.era !== partition.era) return 0;
   if (bucket.version !== look.version || fence.version !== look.version) return 0;
   const level = { ...bucket.level };
-  refill(level, now, bucket, bucket.burst - bucket.outstanding);
+  refillGuarded(level, now, bucket, bucket.outstanding, guardedUntil(fence.guard, partition.bornAt));
   const keptForOthers = bucket.reservedFor !== '' && bucket.reservedFor !== look.holder ? bucket.reserved : 0;
   return Math.max(0, level.tokens - keptForOthers);
 }

@@ -26,6 +26,7 @@ const NUMBERS = [
   'witness',
   'incarnation',
   'certainUntil',
+  'guard',
 ] as const satisfies readonly (keyof LeaseCall)[];
 const BYTES_PER_NUMBER = 8;
 
@@ -47,7 +48,7 @@ export function leaseArguments(call: LeaseCall): [fence: string, holder: string,
       `Expected \`holder\` to have at least ${SHORTEST_HOLDER} characters, got ${show(call.holder)}.`,
     );
   }
-  // Doubles as they are: the script reads twenty of them in the time it takes to read one from text.
+  // Doubles as they are: the script reads two dozen in the time it takes to read one from text.
   const numbers = Buffer.allocUnsafe(BYTES_PER_NUMBER * (NUMBERS.length + 1));
   let offset = numbers.writeDoubleBE(INHERITANCES.indexOf(call.inheritance), 0);
   for (const name of NUMBERS) {

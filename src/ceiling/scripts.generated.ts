@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '013c12325036832832c993c1c651d64ba003bf32',
+  sha1: 'f5ddd87e6dfdc0bb080af739e4d21186fa6d045f',
   source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
 --
 -- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
@@ -21,7 +21,7 @@ export const leaseScript: EmbeddedScript = {
 -- then three arguments a call:
 --   fence     name under which the terms are fenced
 --   holder    random id of the limiter, 8 characters or more
---   numbers   20 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
+--   numbers   21 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
 --             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means
 -- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
 --   rateDen; where granted also: granted µtok, fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back,
@@ -44,7 +44,7 @@ export const leaseScript: EmbeddedScript = {
 -- One long body instead of functions, and variables instead of tables with names: a script makes its functions anew
 -- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local NUMBERS = '>dddddddddddddddddddd'
+local NUMBERS = '>ddddddddddddddddddddd'
 -- What a record's horizon is packed relative to, so that it takes one byte where it is that.
 local USUAL_HORIZON = 250000
 -- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
@@ -158,6 +158,29 @@ end
 local function leaseGrace(lease)
   return ceil(lease / 100) + MAX_SKEW
 end
+-- Functions on the guard: the time after a loss of the store's data in which wallets may hold what it has not heard of,
+-- where a policy asks for the strict rule.
+--
+-- Keeps: T + O <= (1 - ω)B until the guard is over; T is not pushed below zero for it.
+-- Twin of: src/ceiling/guard.ts, which has the reasons. Clock: \`now\` as given. Writes nothing.
+-- Used by: fence.lua, allotment.lua, ledger.lua, lease.lua.
+local function heldReady(burst)
+  return floor(0.4 * burst)
+end
+
+local function capUnder(burst, outstanding, guardUntil, now)
+  local cap = burst - outstanding
+  if now < guardUntil then return min(cap, max(0, cap - heldReady(burst))) end
+  return cap
+end
+
+local function refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
+  if at < guardUntil and now >= guardUntil then
+    local cap = capUnder(burst, outstanding, guardUntil, guardUntil - 1)
+    tokens, remainder, at = refill(tokens, remainder, at, guardUntil, rateNum, rateDen, cap)
+  end
+  return refill(tokens, remainder, at, now, rateNum, rateDen, capUnder(burst, outstanding, guardUntil, now))
+end
 -- Functions on terms: what becomes of a level that is carried over from terms to terms.
 --
 -- Keeps: a bucket that is carried over never holds more than its new burst less what is outstanding.
@@ -177,8 +200,8 @@ local function inherit(tokens, at, now, from, to, inheritance, outstanding)
 end
 
 -- The untouched level under the terms of the fence, carried over to a burst of \`to\`.
-local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance)
-  tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst)
+local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance, guardUntil)
+  tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, 0, guardUntil)
   return inherit(tokens, at, now, burst, to, inheritance, 0)
 end
 -- Functions on demand classes: a flat list, sorted by class: class, demand, weight, …
@@ -249,10 +272,11 @@ local function suspect(headerKey)
   local fields = redis.call('HGETALL', headerKey)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'h' then
-      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens = unpackMessage(fields[i + 1])
+      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard =
+        unpackMessage(fields[i + 1])
       write[#write + 1] = fields[i]
       write[#write + 1] =
-        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now)
+        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard)
     end
   end
   redis.call(unpack(write))
@@ -270,7 +294,7 @@ for i = 1, #KEYS / 2 do
     local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
     local holderId = ARGV[3 * i + 2]
     local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
-      want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil =
+      want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil, callGuard =
       struct.unpack(NUMBERS, ARGV[3 * i + 3])
 
     -- The partition and the fence, brought up to the call.
@@ -289,12 +313,13 @@ for i = 1, #KEYS / 2 do
         end
       end
     else
-      bornAt, partitionEra = now, NEW_ERA
+      -- Where nothing was there before, nothing has been lost: such data is as old as can be.
+      bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
-    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt
+    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard
     local fenceChanged, conflict = false, false
     if packedFence then
-      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt =
+      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard =
         unpackMessage(packedFence)
 -- Part of the body of lease.lua: holds a call's terms against the fence, which is in the variables f….
 --
@@ -318,6 +343,13 @@ if fAt - now > MAX_SKEW then
   fenceChanged = true
 end
 
+-- Under one version the stricter wins here too, and for good.
+if callVersion == fVersion and callGuard > fGuard then
+  fGuard = callGuard
+  fenceChanged = true
+end
+local guardUntil = fGuard > 0 and bornAt + fGuard or 0
+
 if callVersion > fVersion then
   fInheritance = callInheritance
   if fInheritance == RESET then
@@ -330,7 +362,8 @@ if callVersion > fVersion then
   fVersion = callVersion
   fAssertedAt = 0
   fTokens, fRemainder, fAt =
-    changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance)
+    changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance, guardUntil)
+  fGuard = callGuard
   fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
   fenceChanged = true
 elseif callVersion < fVersion or (callBurst == fBurst and sameRate) then
@@ -346,7 +379,7 @@ else
     fAssertedAt = now
     fInheritance = AS_IS
     local toBurst = smaller and callBurst or fBurst
-    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS)
+    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS, guardUntil)
     fBurst = toBurst
     if slower then fRateNum, fRateDen = callRateNum, callRateDen end
     fenceChanged = true
@@ -359,7 +392,7 @@ else
   elseif now - fAssertedAt > CONTEST then
     fAssertedAt = 0
     fInheritance = AS_IS
-    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS)
+    fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS, guardUntil)
     fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
     fenceChanged = true
     conflict = false
@@ -367,14 +400,17 @@ else
 end
     else
       fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
-      fInheritance, fResetAt, fAssertedAt = callInheritance, 0, 0
+      fInheritance, fResetAt, fAssertedAt, fGuard = callInheritance, 0, 0, callGuard
       local start = NEW_STORE == 'full' and callBurst or 0
-      fTokens, fRemainder, fAt = refill(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst)
+      local untilThen = fGuard > 0 and bornAt + fGuard or 0
+      fTokens, fRemainder, fAt =
+        refillGuarded(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst, 0, untilThen)
       fenceChanged = true
     end
+    local guardUntil = fGuard > 0 and bornAt + fGuard or 0
     if fenceChanged or not packedPartition then
       local fence =
-        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt)
+        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard)
       if packedPartition then
         redis.call('HSET', headerKey, fenceField, fence)
       else
@@ -475,7 +511,7 @@ if main then
     sweepCursor = false
     termsChanged = true
   end
-  tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst - outstanding)
+  tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
   if now >= sweepAt then
 -- Part of the body of lease.lua: ends leases that are over (counted as spent, never credited) and drops records nothing
 -- can refer to any more.
@@ -560,7 +596,7 @@ if not nextCursor then sweepAt = sweepNext end
     termsChanged = true
   end
 else
-  tokens, remainder, at = refill(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst)
+  tokens, remainder, at = refillGuarded(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst, 0, guardUntil)
   outstanding, lastEnd, sweepAt, expiresAt, members, slotAt = 0, 0, MAX_SAFE_INTEGER, 0, 0, 0
   reservedFor, reserved, reservedUntil = '', 0, 0
   sweepCursor, sweepNext = false, MAX_SAFE_INTEGER
@@ -611,7 +647,7 @@ if since > 0 then
   paidUntil = max(paidUntil, now)
   termsChanged = true
 end
-tokens, remainder, at = capAt(tokens, remainder, at, now, burst - outstanding)
+tokens, remainder, at = capAt(tokens, remainder, at, now, capUnder(burst, outstanding, guardUntil, now))
 
 local leaseEnd = now + lease + leaseGrace(lease)
 hLeaseEnd = hOutstanding > 0 and max(hLeaseEnd, leaseEnd) or leaseEnd
@@ -677,6 +713,10 @@ else
   granted = entitled >= head and max(0, entitled) or 0
 end
 if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
+-- Under the strict rule, what nobody waits for stays within its part of the burst.
+if guardUntil > 0 then
+  granted = min(granted, max(needed, floor((heldReady(burst) - outstanding) / MICRO) * MICRO))
+end
 if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO and hCredit > granted then
   hCredit = granted
 end
@@ -718,6 +758,10 @@ local retry = 0
 if unmet and reservedFor == holderId then next = floor(horizon / 8) end
 if unmet then
   local short = refillTime(head - tokens, rateNum, rateDen)
+  local guarded = burst - heldReady(burst)
+  if now < guardUntil and head > guarded then
+    short = max(short, guardUntil - now + refillTime(head - guarded, rateNum, rateDen))
+  end
   next = max(next, short)
   retry = alone and short or next
 end
@@ -744,7 +788,7 @@ local nextLook = hOutstanding > 0 and hLeaseEnd or max(hLeaseEnd + MAX_AGE, hMem
 sweepAt = min(sweepAt, nextLook)
 if sweepCursor then sweepNext = min(sweepNext, nextLook) end
 local needed = max(
-  now + refillTime(burst - tokens, rateNum, rateDen),
+  max(now, guardUntil) + refillTime(burst - tokens, rateNum, rateDen),
   lastEnd + max(refillTime(outstanding, rateNum, rateDen), MAX_AGE),
   since > 0 and paidUntil or 0
 )

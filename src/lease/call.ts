@@ -1,6 +1,6 @@
-import type { LeaseCall } from '../ceiling/ceiling-store.js';
-import type { CeilingTerms } from '../policy/policy.js';
-import { MICRO, MICROS_PER_MS, type MicroTokens, type Milliseconds } from '../units.js';
+import { type LeaseCall, leaseGrace } from '../ceiling/ceiling-store.js';
+import type { CeilingTerms, Policy } from '../policy/policy.js';
+import { MICRO, MICROS_PER_MS, type Microseconds, type MicroTokens, type Milliseconds } from '../units.js';
 import type { Account, Flight } from './account.js';
 import { batchSize } from './sizing.js';
 import { withdraw } from './wallet.js';
@@ -59,6 +59,7 @@ export function composeCall(
     rateNum: terms.rateNum,
     rateDen: terms.rateDen,
     inheritance: policy.inheritance,
+    guard: guardOf(policy),
     holder: caller.holder,
     seq,
     disown: account.disown,
@@ -77,6 +78,13 @@ export function composeCall(
     certainUntil: account.certainUntil,
   };
   return { call, flight };
+}
+
+/** How long after a loss of the store's data this policy's wallets may hold what the store has not heard of. */
+function guardOf({ storeLoss, lease }: Policy): Microseconds {
+  if (storeLoss === 'quick') return 0;
+  const longest = Math.ceil(lease.durationMs * MICROS_PER_MS);
+  return longest + leaseGrace(longest);
 }
 
 /** What can be given back: all of an idle account, what is over the batch of a busy one, what new terms don't cover. */

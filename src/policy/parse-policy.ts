@@ -1,7 +1,16 @@
 import { InvalidPolicyError, show } from '../errors.js';
 import { Fields } from './fields.js';
 import { FrozenMap } from './frozen-map.js';
-import type { Algorithm, Inheritance, OutageMode, OverrideDocument, Policy, PolicyMode, Terms } from './policy.js';
+import type {
+  Algorithm,
+  Inheritance,
+  OutageMode,
+  OverrideDocument,
+  Policy,
+  PolicyMode,
+  StoreLoss,
+  Terms,
+} from './policy.js';
 import { readTier, type Tier } from './tier.js';
 
 /** Sizes and times that a policy is held to. */
@@ -20,6 +29,7 @@ const POLICY_FIELDS = [
   'outage',
   'mode',
   'inheritance',
+  'storeLoss',
   'overrides',
 ] as const;
 /** The algorithms each tier can run so far. */
@@ -30,6 +40,7 @@ const RUNS: Readonly<Record<'local' | 'ceiling', readonly Algorithm[]>> = {
 const OVERRIDE_FIELDS = ['local', 'ceiling', 'mode'] as const;
 const MODES: readonly PolicyMode[] = ['enforce', 'shadow', 'allow', 'deny'];
 const OUTAGE_MODES: readonly OutageMode[] = ['deny', 'allow', 'share'];
+const STORE_LOSSES: readonly StoreLoss[] = ['quick', 'strict'];
 const INHERITANCES: readonly Inheritance[] = ['as-is', 'proportional', 'additive', 'reset'];
 
 const NAME = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
@@ -75,6 +86,7 @@ function parse(document: unknown, place: string): Policy {
   if (!local && !ceiling) throw fields.wrongTogether('`local`, `ceiling` or both', 'neither');
   const mode = fields.choice('mode', MODES);
   const inheritance = fields.choice('inheritance', INHERITANCES);
+  const storeLoss = fields.choice('storeLoss', STORE_LOSSES);
   const lease = readLease(fields);
   const outage = readOutage(fields);
   const tiers: Tiers = { local, ceiling, mode: mode ?? 'enforce' };
@@ -88,6 +100,7 @@ function parse(document: unknown, place: string): Policy {
     lease: lease.settings,
     outage: outage.settings,
     inheritance: inheritance ?? 'as-is',
+    storeLoss: storeLoss ?? 'quick',
     document: Object.freeze({
       name,
       version,
@@ -97,6 +110,7 @@ function parse(document: unknown, place: string): Policy {
       ...(outage.document && { outage: outage.document }),
       ...(mode && { mode }),
       ...(inheritance && { inheritance }),
+      ...(storeLoss && { storeLoss }),
       // fromEntries defines properties and never assigns them: a key "__proto__" stays a key.
       ...(overrides && {
         overrides: Object.freeze(Object.fromEntries(overrides.map(({ key, document }) => [key, document]))),

@@ -59,6 +59,12 @@ export type PolicyMode = 'enforce' | 'shadow' | 'allow' | 'deny';
  */
 export type Inheritance = 'as-is' | 'proportional' | 'additive' | 'reset';
 
+/**
+ * What a ceiling does once its store has lost its data, while wallets hold what it has not heard of: `quick` gives out
+ * what refill earns, at once; `strict` keeps a part of the burst for those wallets, for one lease.
+ */
+export type StoreLoss = 'quick' | 'strict';
+
 /** Other terms for one key. A tier that is left out is that of the policy. */
 export interface OverrideDocument {
   local?: TierDocument;
@@ -88,6 +94,8 @@ export interface PolicyDocument {
   };
   mode?: PolicyMode;
   inheritance?: Inheritance;
+  /** Default `'quick'`. Of limiters that disagree under one version, the strict ones win. */
+  storeLoss?: StoreLoss;
   /** Terms of their own for single keys. */
   overrides?: Record<string, OverrideDocument>;
 }
@@ -149,6 +157,7 @@ export interface Policy {
   readonly lease: { readonly durationMs: Milliseconds };
   readonly outage: { readonly mode: OutageMode; readonly fleet: number | undefined };
   readonly inheritance: Inheritance;
+  readonly storeLoss: StoreLoss;
   /** What it was made from, with `version` filled in: frozen, safe to publish again. */
   readonly document: Readonly<PolicyDocument>;
 }

@@ -27,6 +27,7 @@ export function leaseCall(changes: Partial<LeaseCall> = {}): LeaseCall {
     version: 0,
     ...SLOW,
     inheritance: 'as-is',
+    guard: 0,
     holder: `holder-${serial}-`.padEnd(16, '-'),
     seq: serial,
     disown: 0,

@@ -66,6 +66,7 @@ const callPlan = fc.record({
   terms: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: TERMS.length - 1 })),
   version: fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, fc.integer({ min: -1, max: 1 })),
   inheritance: fc.constantFrom(...INHERITANCES),
+  guard: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.constantFrom(300_000, 2_120_000)),
   /** What becomes of the reply. */
   fate: fc.oneof({ weight: 5, arbitrary: fc.constant('taken' as const) }, fc.constant('lost' as const)),
   since: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 10_000_000 })),
@@ -117,6 +118,7 @@ function greedy(turn: number, greed: number): CallPlan {
     fate: 'taken',
     witness: false,
     lease: 2_000_000,
+    guard: 0,
     demand: 4_000_000_000,
   } as const;
   return { ...plain, ...rest, holder: turn % HOLDERS.length, spend: 4, need: greed, want: greed };
@@ -247,6 +249,7 @@ export class Player {
       ...terms,
       version,
       inheritance: plan.inheritance,
+      guard: plan.guard,
       holder,
       seq: this.#seq,
       disown,

@@ -22,6 +22,54 @@ export const faultMutations: readonly Mutation[] = [
     caughtBy: 'holders register again',
   },
   {
+    rule: 'strict',
+    without: 'a part of the burst kept for wallets that the store has lost',
+    edits: [
+      {
+        file: 'ceiling/guard.ts',
+        find: 'return now < until ? Math.min(cap, Math.max(0, cap - heldReady(burst))) : cap;',
+        replace: 'return cap;',
+      },
+    ],
+    caughtBy: 'what wallets hold that the store has lost',
+  },
+  {
+    rule: 'strict',
+    without: 'holding no more ready than that part',
+    edits: [
+      {
+        file: 'ceiling/allotment.ts',
+        find: 'if (until > 0) granted = Math.min(',
+        replace: 'if (until < 0) granted = Math.min(',
+      },
+    ],
+    caughtBy: 'and never filled up with more',
+  },
+  {
+    rule: 'strict',
+    without: 'keeping untouched buckets low until the guard is over',
+    edits: [
+      {
+        file: 'ceiling/guard.ts',
+        find: 'if (level.at < until && now >= until)',
+        replace: 'if (level.at < until && now < 0)',
+      },
+    ],
+    caughtBy: 'what was kept low for a lease',
+  },
+  {
+    rule: 'strict',
+    without: 'the stricter winning under one version',
+    edits: [
+      {
+        file: FENCE,
+        find: 'call.version === fence.version && call.guard > fence.guard',
+        replace: 'call.version < fence.version && call.guard > fence.guard',
+      },
+    ],
+    caughtBy: 'who has not heard of it is held to it',
+  },
+  {
     rule: 'absence',
     without: 'the level of an untouched bucket kept through a change of terms',
     edits: [

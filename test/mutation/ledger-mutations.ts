@@ -11,13 +11,13 @@ export const ledgerMutations: readonly Mutation[] = [
     edits: [
       {
         file: LEDGER,
-        find: 'refill(level, now, bucket, bucket.burst - bucket.outstanding);',
-        replace: 'refill(level, now, bucket, bucket.burst);',
+        find: 'refillGuarded(level, now, bucket, bucket.outstanding, until);',
+        replace: 'refillGuarded(level, now, bucket, 0, until);',
       },
       {
         file: LEDGER,
-        find: 'capAt(bucket.level, now, bucket.burst - bucket.outstanding);',
-        replace: 'capAt(bucket.level, now, bucket.burst);',
+        find: 'capUnder(bucket.burst, bucket.outstanding, until, now)',
+        replace: 'capUnder(bucket.burst, 0, until, now)',
       },
     ],
     caughtBy: 'tokens in a wallet keep their place',
@@ -125,8 +125,8 @@ export const ledgerMutations: readonly Mutation[] = [
     edits: [
       {
         file: LEDGER,
-        find: '  refill(level, now, bucket, bucket.burst - bucket.outstanding);\n  sweep(bucket, now);\n',
-        replace: '  sweep(bucket, now);\n  refill(level, now, bucket, bucket.burst - bucket.outstanding);\n',
+        find: '  refillGuarded(level, now, bucket, bucket.outstanding, until);\n  sweep(bucket, now);\n',
+        replace: '  sweep(bucket, now);\n  refillGuarded(level, now, bucket, bucket.outstanding, until);\n',
       },
     ],
     caughtBy: 'refill comes first',

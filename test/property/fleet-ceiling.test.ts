@@ -14,6 +14,7 @@ const KEPT: Readonly<Record<Profile, readonly number[]>> = {
   steps: [73],
   policy: [1, 53, 88],
   loss: [],
+  strict: [],
   failover: [46],
   evicted: [],
 };

@@ -12,7 +12,8 @@ const MOST_CORE_BYTES = 25 * KB;
 const MOST_BYTES = 60 * KB;
 
 /** What must not be loaded by those who don't ask for it. */
-const ADAPTORS = /\/(redis-[a-z-]+|scripts\.generated|nats-[a-z-]+|open-telemetry(-api)?|cluster\/.+)\.[jt]s$/;
+const ADAPTORS =
+  /\/(memory-ceiling|ledger|redis-[a-z-]+|scripts\.generated|nats-[a-z-]+|open-telemetry(-api)?|cluster\/.+)\.[jt]s$/;
 
 interface Chunk {
   readonly fileName: string;

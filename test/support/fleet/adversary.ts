@@ -13,6 +13,8 @@ import type { Message } from './wire.js';
 const STEPS = 350;
 const SKEW_MS = 100;
 const MESSAGES_AT_ONCE = 4;
+/** Across which Φ may rise: holders register again. */
+const LOSSES: ReadonlySet<Profile> = new Set(['loss', 'strict', 'failover', 'evicted']);
 
 /** One random life of a fleet: seeded, saturated, watched at every step. */
 export async function adversary(seed: number, profile: Profile, production: Production): Promise<Run> {
@@ -53,9 +55,10 @@ class AdversarialRun {
       leaseMs: 60 + chance.below(chance.is(0.5) ? 300 : 2_000),
       deadlineMs: 20 + chance.below(80),
       seed,
+      ...(profile === 'strict' && { policy: { storeLoss: 'strict' } }),
     });
     this.#fleet.newsFor = () => (chance.is(0.5) ? this.#fleet.news : undefined);
-    this.#oracle = new FleetOracle(this.#fleet, profile !== 'loss' && profile !== 'failover' && profile !== 'evicted');
+    this.#oracle = new FleetOracle(this.#fleet, !LOSSES.has(profile));
   }
 
   async play(): Promise<void> {
@@ -164,10 +167,12 @@ class AdversarialRun {
   #ask(instance: Instance): void {
     const chance = this.#chance;
     const burst = instance.fleet.options.burst;
+    // What is fetched for callers that wait is spent as it arrives, and nobody waits here.
+    const needs = this.#profile !== 'strict' && chance.is(0.4);
     const amount = (chance.is(0.93) ? chance.below(2 + burst / 8) : chance.below(2 * burst)) * MICRO;
     if (!this.#ownAsks) {
       const asks = { demand: 0, head: amount > 0 ? 1 : 0 };
-      instance.ask = chance.is(0.4) ? { ...asks, need: amount, want: 0 } : { ...asks, need: 0, head: 0, want: amount };
+      instance.ask = needs ? { ...asks, need: amount, want: 0 } : { ...asks, need: 0, head: 0, want: amount };
       const horizon = chance.is(0.4) ? 0 : 1e9;
       instance.pace = { next: 0, retry: 0, level: 0, horizon, giveBack: chance.is(0.3) };
     }
@@ -229,6 +234,11 @@ class AdversarialRun {
       case 'loss':
         if (this.#faults++ >= 2) break;
         this.#oracle.forgets();
+        this.#fleet.store.lose();
+        break;
+      case 'strict':
+        if (this.#faults++ >= 2) break;
+        this.#oracle.forgetsStrictly();
         this.#fleet.store.lose();
         break;
       case 'failover':

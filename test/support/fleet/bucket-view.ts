@@ -30,6 +30,7 @@ export function probe(terms: VersionedTerms, document?: PolicyDocument): LeaseCa
     fence: POLICY,
     ...terms,
     inheritance: document?.inheritance ?? 'as-is',
+    guard: 0,
     holder: 'probe----',
     seq: 1,
     disown: 0,

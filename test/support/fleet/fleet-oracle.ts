@@ -1,4 +1,5 @@
 import { leaseGrace } from '../../../src/ceiling/ceiling-store.js';
+import { heldReady } from '../../../src/ceiling/guard.js';
 import { MICROS_PER_MS, type MicroTokens } from '../../../src/units.js';
 import { BUCKET, POLICY, termsOf } from './bucket-view.js';
 import type { Fleet, Witness } from './fleet.js';
@@ -80,6 +81,15 @@ export class FleetOracle implements Witness {
   /** The store loses its data, or goes on from older data: wallets that it no longer knows of. */
   forgets(): void {
     this.#fault(this.#endedEarly());
+  }
+
+  /**
+   * The same under the strict rule: only what was under way to waiting callers, or came too late for them, counts.
+   */
+  forgetsStrictly(): void {
+    let usable = 0;
+    for (const instance of this.#fleet.instances) usable += usableBy(instance);
+    this.#fault(Math.max(0, usable - heldReady(this.window.burst)));
   }
 
   /** One key is gone while it was certain to exist (design, section 6: at most B for that key). */

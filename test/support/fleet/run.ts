@@ -2,7 +2,7 @@ import { MICRO } from '../../../src/units.js';
 import { ROUNDING } from './fleet-oracle.js';
 
 /** What may go wrong in a run, besides lost, late, doubled and reordered messages, crashes, stalls and drift. */
-export const PROFILES = ['pure', 'skew', 'steps', 'policy', 'loss', 'failover', 'evicted'] as const;
+export const PROFILES = ['pure', 'skew', 'steps', 'policy', 'loss', 'strict', 'failover', 'evicted'] as const;
 export type Profile = (typeof PROFILES)[number];
 
 /** How far a run went over its bounds, in tokens (at most 0: nowhere), and how hard the fleet was driven. */

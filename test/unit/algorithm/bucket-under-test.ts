@@ -49,7 +49,7 @@ function ceilingBucket(document: RateDocument): BucketUnderTest {
     const call: LeaseCall = {
       ...{ policy: 'p', key: 'k', fence: 'p', version: 0, inheritance: 'as-is', holder: 'only', seq },
       ...{ disown: 0, unspent: 0, returned: 0, need: micro, head: micro, want: 0, demand: 0, weight: 1 },
-      ...{ lease: 50_000, sentAt: 0, since: 0, witness: 0, incarnation: 0, certainUntil: 0 },
+      ...{ lease: 50_000, guard: 0, sentAt: 0, since: 0, witness: 0, incarnation: 0, certainUntil: 0 },
       ...ceiling,
     };
     const now = EPOCH + Math.floor(at * MICROS_PER_MS);

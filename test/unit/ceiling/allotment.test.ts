@@ -106,6 +106,7 @@ describe('a grant', () => {
             rateNum,
             rateDen,
             inheritance: 'as-is',
+            guard: 0,
             holder: id,
             seq: seq + 1,
             disown: 0,

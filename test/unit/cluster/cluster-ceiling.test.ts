@@ -15,6 +15,7 @@ function leaseCall(overrides: Partial<LeaseCall> = {}): LeaseCall {
     rateNum: 1,
     rateDen: 1_000_000,
     inheritance: 'as-is',
+    guard: 0,
     holder: 'a',
     seq: 1,
     disown: 0,

@@ -50,12 +50,12 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
     [
       api({ celling: rate }),
       'Expected a policy to have no fields but name, version, local, ceiling, lease, outage, mode, inheritance, ' +
-        'overrides, got "celling". (policy "api")',
+        'storeLoss, overrides, got "celling". (policy "api")',
     ],
     [
       api(JSON.parse('{"__proto__": {}}')),
       'Expected a policy to have no fields but name, version, local, ceiling, lease, outage, mode, inheritance, ' +
-        'overrides, got "__proto__". (policy "api")',
+        'storeLoss, overrides, got "__proto__". (policy "api")',
     ],
 
     ...[-1, 1.5, Number.NaN, 2 ** 53, '3', null].map((version): [object, string] => [
@@ -128,6 +128,10 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
 
     [api({ mode: 'off' }), `Expected \`mode\` to be ${MODE}, got "off". (policy "api")`],
     [api({ mode: null }), `Expected \`mode\` to be ${MODE}, got null. (policy "api")`],
+    [
+      api({ storeLoss: 'slow' }),
+      'Expected `storeLoss` to be one of "quick", "strict", got "slow". (policy "api")',
+    ],
     [
       api({ inheritance: 'none' }),
       'Expected `inheritance` to be one of "as-is", "proportional", "additive", "reset", got "none". (policy "api")',
@@ -206,6 +210,7 @@ describe('parsePolicy', () => {
       lease: { durationMs: 2_000 },
       outage: { mode: 'deny', fleet: undefined },
       inheritance: 'as-is',
+      storeLoss: 'quick',
     });
     expect(policy.document).toEqual({ name: 'api', version: 0, ceiling: { rate: 1000, burst: 2000 } });
   });

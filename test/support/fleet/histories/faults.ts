@@ -1,8 +1,19 @@
+import { MICRO } from '../../../../src/units.js';
 import { BUCKET, OTHER_KEY } from '../bucket-view.js';
+import type { Instance } from '../instance.js';
 import { EVERYTHING, type History, Stage } from '../stage.js';
 
 /** Keeps a key in memory however little is asked of it: its local bucket is never full again. */
 const KEPT = { policy: { local: { rate: 1, burst: 100_000, per: '1d' as const } } };
+
+/** A policy that asks for the strict rule after a loss of the store's data. */
+const STRICT = { policy: { storeLoss: 'strict' as const } };
+
+/** Makes `holder` hold ready whatever it is given. */
+async function holdReady(stage: Stage, holder: Instance): Promise<void> {
+  stage.report(holder);
+  stage.send(holder, { want: EVERYTHING }).exchange();
+}
 
 /** Section 6, and the store's clock: what happens when data, keys or moments are lost. */
 export const faultHistories: readonly History[] = [
@@ -95,6 +106,68 @@ export const faultHistories: readonly History[] = [
       stage.fleet.store.lose();
       stage.report(holder);
       return Math.max(0, -stage.tokens);
+    },
+  },
+  {
+    rule: 'strict',
+    shows: 'what wallets hold that the store has lost is covered by a part of the burst kept for it',
+    async run(production) {
+      const stage = new Stage(production, STRICT);
+      const [holder, other] = [await stage.join(), await stage.join()];
+      await holdReady(stage, holder);
+      stage.fleet.store.lose();
+      stage.report(other);
+      stage.at(200);
+      stage.drain(other);
+      holder.spend();
+      return stage.over;
+    },
+  },
+  {
+    rule: 'strict',
+    shows: 'and never filled up with more than that part',
+    unit: 'tokens above it',
+    async run(production) {
+      const stage = new Stage(production, STRICT);
+      const holder = await stage.join();
+      await holdReady(stage, holder);
+      return holder.live / MICRO - 40;
+    },
+  },
+  {
+    rule: 'strict',
+    shows: 'what was kept low for a lease fills up from its end on, also where nobody came meanwhile',
+    async run(production) {
+      const stage = new Stage(production, { ...STRICT, perMs: 1_500 });
+      const [holder, other] = [await stage.join(), await stage.join()];
+      await holdReady(stage, holder);
+      const late = await stage.join();
+      stage.fleet.store.lose();
+      stage.fleet.otherKeyHears(stage.fleet.news); // The new data is born.
+      stage.report(late);
+      stage.at(985);
+      holder.spend();
+      stage.at(1_111);
+      stage.drain(other);
+      return stage.over;
+    },
+  },
+  {
+    rule: 'strict',
+    shows: 'who has not heard of it is held to it by the first that has',
+    async run(production) {
+      const stage = new Stage(production, STRICT);
+      const quick = { ...stage.fleet.news, storeLoss: 'quick' as const };
+      const [holder, other] = [await stage.join(), await stage.join({ document: quick })];
+      await holdReady(stage, holder);
+      const third = await stage.join();
+      stage.fleet.store.lose();
+      stage.report(other);
+      stage.report(third);
+      stage.at(200);
+      stage.drain(other);
+      holder.spend();
+      return stage.over;
     },
   },
   {
