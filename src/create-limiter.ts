@@ -1,5 +1,6 @@
 import type { CeilingStore } from './ceiling/ceiling-store.js';
-import type { RedisClient } from './ceiling/redis-client.js';
+import type { GivenRedisClient } from './ceiling/node-redis.js';
+import { HeadgateError } from './errors.js';
 import { Limiter } from './limiter/limiter.js';
 import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
 import type { NatsConnection } from './policy/nats-client.js';
@@ -20,7 +21,7 @@ import { VERSION } from './version.js';
  *
  * @throws {InvalidOptionError} {@link InvalidPolicyError} {@link MissingPeerError}
  */
-export async function createLimiter(options: LimiterOptions<RedisClient, NatsConnection>): Promise<Limiter> {
+export async function createLimiter(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<Limiter> {
   checkLimiterOptions(options);
   const policies = parsePolicies(options.policies ?? []);
   const time = options.time ?? systemTime;
@@ -60,7 +61,7 @@ export async function createLimiter(options: LimiterOptions<RedisClient, NatsCon
   return limiter;
 }
 
-async function ceilingStore(options: LimiterOptions<RedisClient>, observer: Observer): Promise<CeilingStore> {
+async function ceilingStore(options: LimiterOptions<GivenRedisClient>, observer: Observer): Promise<CeilingStore> {
   const { redis, ceiling, newStore, keyPrefix } = options;
   if (ceiling) return ceiling;
   // Loaded only where asked for: who keeps ceilings in Redis does not pay for the ledger here, nor the other way round.
@@ -81,7 +82,7 @@ async function ceilingStore(options: LimiterOptions<RedisClient>, observer: Obse
   });
 }
 
-async function policySource(options: LimiterOptions<RedisClient, NatsConnection>): Promise<PolicySource> {
+async function policySource(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<PolicySource> {
   if (options.policySource) return options.policySource;
   if (options.nats === undefined) return staticPolicySource(options.policies ?? []);
   const { natsPolicySource } = await import('./policy/nats-source.js');
@@ -116,6 +117,9 @@ function warnOnce(): (error: Error) => void {
   return (error) => {
     if (shown.has(error.message)) return;
     shown.add(error.message);
-    globalThis.process?.emitWarning?.(error.message, { type: 'HeadgateWarning' });
+    globalThis.process?.emitWarning?.(error.message, {
+      type: 'HeadgateWarning',
+      ...(error instanceof HeadgateError && { code: error.code }),
+    });
   };
 }

@@ -9,6 +9,7 @@ export const ERROR_CODES = [
   'HEADGATE_INVALID_COST',
   'HEADGATE_COST_ABOVE_BURST',
   'HEADGATE_CEILING',
+  'HEADGATE_REDIS_CLIENT',
   'HEADGATE_MISSING_PEER',
   'HEADGATE_CLOSED',
 ] as const;
@@ -103,12 +104,19 @@ export class CeilingError extends HeadgateError {
   }
 }
 
-/** A client library that an option asks for is not installed. */
+/** The Redis client that was given can't serve for long, or no more. Never thrown: `onTrouble` is told. */
+export class RedisClientError extends HeadgateError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('HEADGATE_REDIS_CLIENT', message, options);
+  }
+}
+
+/** A package that an option asks for is not installed. */
 export class MissingPeerError extends HeadgateError {
   constructor(peer: string, option: string, options?: ErrorOptions) {
     super(
       'HEADGATE_MISSING_PEER',
-      `\`${option}\` given as a URL needs the package "${peer}": npm install ${peer}.`,
+      `\`${option}\` as it is given needs the package "${peer}", which is not installed: npm install ${peer}.`,
       options,
     );
   }

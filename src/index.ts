@@ -7,6 +7,7 @@ export type {
   RefusalReply,
   ReplyHead,
 } from './ceiling/ceiling-store.js';
+export type { NodeRedis } from './ceiling/node-redis.js';
 export type { RedisClient } from './ceiling/redis-client.js';
 export { createLimiter } from './create-limiter.js';
 export {
@@ -23,6 +24,7 @@ export {
   MissingPeerError,
   PolicyConflictError,
   PolicySourceError,
+  RedisClientError,
   UnknownPolicyError,
 } from './errors.js';
 export { compoundKey } from './key/compound-key.js';

@@ -1,8 +1,11 @@
-import { CeilingError, InvalidOptionError, show } from '../errors.js';
+import { CeilingError, InvalidOptionError, type RedisClientError, show } from '../errors.js';
 import { type Random, randomId } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply } from './ceiling-store.js';
+import { type GivenRedisClient, isNodeRedis } from './node-redis.js';
+import { NodeRedisClient } from './node-redis-client.js';
 import { CLIENT_SHAPE, isRedisClient, type RedisClient, type ScriptArgument } from './redis-client.js';
+import { watchGivenClient } from './redis-client-watch.js';
 import { connectRedis } from './redis-connection.js';
 import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
 import { runScript } from './redis-script.js';
@@ -18,7 +21,7 @@ export interface RedisCeilingOptions {
   /** What buckets hold in a store without any data: nothing (default), or, where there was none before, all they can. */
   readonly newStore?: 'empty' | 'full';
   /** Told about what does not stop the ceiling and yet weakens it (see `docs/decisions/who-answers.md`). */
-  readonly onTrouble?: (error: CeilingError) => void;
+  readonly onTrouble?: (error: CeilingError | RedisClientError) => void;
   /** For eras; `crypto` by default. */
   readonly random?: Random;
   /** The client neither queues a command nor sends it again after a reconnect. Default false: taken to do so. */
@@ -29,14 +32,19 @@ export interface RedisCeilingOptions {
 
 /** A ceiling in the Redis that `redis` names, which it then opens and closes, or that it is a client of. */
 export async function redisCeiling(
-  redis: string | RedisClient,
+  redis: string | GivenRedisClient,
   options: Omit<RedisCeilingOptions, 'client' | 'disconnect' | 'sendsOnce'> = {},
 ): Promise<RedisCeiling> {
   if (typeof redis === 'string')
     return new RedisCeiling({ ...options, ...(await connectRedis(redis)), sendsOnce: true });
-  if (isRedisClient(redis)) return new RedisCeiling({ ...options, client: redis });
+  const client = isRedisClient(redis) ? redis : isNodeRedis(redis) ? new NodeRedisClient(redis) : undefined;
+  if (client) {
+    const release = watchGivenClient(redis, client, options.onTrouble ?? (() => {}));
+    return new RedisCeiling({ ...options, client, disconnect: release });
+  }
   throw new InvalidOptionError(
-    `Expected \`redis\` to be a URL or a client of ioredis or iovalkey (with ${CLIENT_SHAPE}), got ${show(redis)}.`,
+    `Expected \`redis\` to be a URL, a client of ioredis or iovalkey (with ${CLIENT_SHAPE}), or one of node-redis 5 or ` +
+      `6 (createClient, createCluster or createSentinel), got ${show(redis)}.`,
   );
 }
 
@@ -59,7 +67,7 @@ export class RedisCeiling implements CeilingStore {
   readonly #client: RedisClient;
   readonly #prefix: string;
   readonly #newStore: 'empty' | 'full';
-  readonly #onTrouble: (error: CeilingError) => void;
+  readonly #onTrouble: NonNullable<RedisCeilingOptions['onTrouble']>;
   readonly #random: Random | undefined;
   readonly #disconnect: (() => void) | undefined;
   readonly #sendsOnce: boolean;

@@ -13,8 +13,9 @@ export interface RedisClient {
   evalsha(sha1: string, keyCount: number, ...keysAndArguments: ScriptArgument[]): Promise<unknown>;
   eval(script: string, keyCount: number, ...keysAndArguments: ScriptArgument[]): Promise<unknown>;
   info(section: string): Promise<string>;
-  on(event: 'ready' | 'close', listener: () => void): unknown;
-  removeListener(event: 'ready' | 'close', listener: () => void): unknown;
+  /** `'end'`: it will not connect again of itself. */
+  on(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
+  removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
 
 /** What a Cluster client has besides. */

@@ -13,7 +13,7 @@ const MOST_BYTES = 60 * KB;
 
 /** What must not be loaded by those who don't ask for it. */
 const ADAPTORS =
-  /\/(memory-ceiling|ledger|redis-[a-z-]+|scripts\.generated|nats-[a-z-]+|open-telemetry(-api)?|cluster\/.+)\.[jt]s$/;
+  /\/(memory-ceiling|ledger|(?:node-)?redis[a-z-]*|scripts\.generated|nats-[a-z-]+|open-telemetry(-api)?|cluster\/.+)\.[jt]s$/;
 
 interface Chunk {
   readonly fileName: string;

@@ -1,7 +1,14 @@
 import type { connect } from '@nats-io/transport-node';
 import type { Cluster, Redis } from 'ioredis';
 import type { Redis as Redis5 } from 'ioredis5';
+import type { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey';
 import type { connect as connect2 } from 'nats';
+import type { createClient, createCluster, createSentinel } from 'redis';
+import type {
+  createClient as createClient5,
+  createCluster as createCluster5,
+  createSentinel as createSentinel5,
+} from 'redis5';
 import { expectTypeOf, it } from 'vitest';
 import type {
   AcquireOptions,
@@ -16,6 +23,7 @@ import type {
   Limiter,
   LimiterOptions,
   NatsConnection,
+  NodeRedis,
   Observer,
   PolicyDocument,
   PolicyLimiter,
@@ -70,6 +78,14 @@ it('a client that the user has is taken as it is, of either generation', () => {
   expectTypeOf<Redis>().toExtend<RedisClient>();
   expectTypeOf<Redis5>().toExtend<RedisClient>();
   expectTypeOf<Cluster>().toExtend<RedisClient>();
+  expectTypeOf<Valkey>().toExtend<RedisClient>();
+  expectTypeOf<ValkeyCluster>().toExtend<RedisClient>();
+  expectTypeOf<ReturnType<typeof createClient>>().toExtend<NodeRedis>();
+  expectTypeOf<ReturnType<typeof createCluster>>().toExtend<NodeRedis>();
+  expectTypeOf<ReturnType<typeof createSentinel>>().toExtend<NodeRedis>();
+  expectTypeOf<ReturnType<typeof createClient5>>().toExtend<NodeRedis>();
+  expectTypeOf<ReturnType<typeof createCluster5>>().toExtend<NodeRedis>();
+  expectTypeOf<ReturnType<typeof createSentinel5>>().toExtend<NodeRedis>();
   expectTypeOf<Awaited<ReturnType<typeof connect>>>().toExtend<NatsConnection>();
   expectTypeOf<Awaited<ReturnType<typeof connect2>>>().toExtend<NatsConnection>();
   expectTypeOf<{ redis: Redis; nats: Awaited<ReturnType<typeof connect>> }>().toExtend<

@@ -20,6 +20,7 @@ const EXAMPLES = [
   new errors.InvalidCostError(-1),
   new errors.CostAboveBurstError(3, 'local', 2),
   new errors.CeilingError('x', { cause: new Error('why') }),
+  new errors.RedisClientError('x'),
   new errors.MissingPeerError('ioredis', 'redis'),
   new errors.ClosedError(),
 ];
@@ -48,7 +49,7 @@ describe('errors', () => {
       'Expected the name of a known policy (none yet), got "x".',
     );
     expect(new errors.MissingPeerError('ioredis', 'redis').message).toBe(
-      '`redis` given as a URL needs the package "ioredis": npm install ioredis.',
+      '`redis` as it is given needs the package "ioredis", which is not installed: npm install ioredis.',
     );
   });
 
