@@ -1,9 +1,10 @@
 import { UsageError } from '../terminal/flags.js';
 import { VERSION } from '../version.js';
 import { type Command, EXIT, type Streams } from './command.js';
+import { replayCommand } from './replay-command.js';
 import { simulateCommand } from './simulate-command.js';
 
-const COMMANDS: Readonly<Record<string, Command>> = { simulate: simulateCommand };
+const COMMANDS: Readonly<Record<string, Command>> = { simulate: simulateCommand, replay: replayCommand };
 
 const USAGE = `Usage: headgate <command> [options]
 

@@ -43,11 +43,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: [...FOUNDATION, 'index', 'key'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
 
+  replay: [...FOUNDATION, 'algorithm', 'ceiling/exact', 'key', 'policy'],
+
   // What programs show: lines on a terminal, and pages that need nothing but themselves.
   terminal: [],
   page: FOUNDATION,
-  cli: [...FOUNDATION, 'version', 'index', 'policy', 'simulation', 'terminal', 'page'],
-  demo: [...FOUNDATION, 'index', 'testing', 'cluster', 'simulation', 'terminal', 'page'],
+  cli: [...FOUNDATION, 'version', 'index', 'policy', 'replay', 'simulation', 'terminal', 'page'],
+  demo: [...FOUNDATION, 'index', 'testing', 'cluster', 'simulation', 'replay', 'terminal', 'page'],
 };
 
 const ADAPTOR = /(^|\/)(memory|redis|nats|static|cluster|ipc|open-telemetry|otel)\b/;
