@@ -52,7 +52,8 @@ function allowedFigures({ decision }: Ruling, quota: Quota): Figures {
   return {
     remaining,
     windowSeconds: secondsFor(Math.max(1, remaining), tokensPerSecond),
-    resetSeconds: Math.ceil(resetMs / 1_000),
+    // Rounded up to whole ms already: what is one ms over a second is that, and not a second more.
+    resetSeconds: Math.ceil((resetMs - 1) / 1_000),
   };
 }
 

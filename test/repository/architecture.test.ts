@@ -40,7 +40,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Subpath exports and programs stand on the public API.
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],
   cluster: [...FOUNDATION, 'index', 'ceiling', 'policy', 'telemetry/observer'],
-  http: [...FOUNDATION, 'index', 'key'],
+  http: [...FOUNDATION, 'index'],
+  middleware: [...FOUNDATION, 'index', 'http', 'key'],
+  outbound: [...FOUNDATION, 'index', 'http'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
 
   replay: [...FOUNDATION, 'algorithm', 'ceiling/exact', 'key', 'policy'],
