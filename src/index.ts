@@ -9,6 +9,7 @@ export type {
 } from './ceiling/ceiling-store.js';
 export type { NodeRedis } from './ceiling/node-redis.js';
 export type { RedisClient } from './ceiling/redis-client.js';
+export type { SeatCall, SeatReply, SeatStore } from './ceiling/seat-store.js';
 export { createLimiter } from './create-limiter.js';
 export {
   CeilingError,
@@ -28,7 +29,7 @@ export {
   UnknownPolicyError,
 } from './errors.js';
 export { compoundKey } from './key/compound-key.js';
-export type { AcquireOptions } from './limiter/acquire-options.js';
+export type { AcquireOptions, EnterOptions } from './limiter/acquire-options.js';
 export type { Allowed, Decision, Denial, Denied } from './limiter/decision.js';
 export type { KeyHandle } from './limiter/key-handle.js';
 export type { Limiter } from './limiter/limiter.js';
@@ -43,6 +44,8 @@ export type {
   AlgorithmTerms,
   CeilingTerms,
   CeilingTier,
+  ConcurrencyDocument,
+  ConcurrencyTerms,
   FixedWindowDocument,
   Inheritance,
   LeakyBucketDocument,
@@ -62,6 +65,7 @@ export type {
 } from './policy/policy.js';
 export type { PolicyListener, PolicySource, PolicyUpdate } from './policy/policy-source.js';
 export type { PolicyBook, PublishOptions } from './policy/publisher.js';
+export type { NoSeat, Seat, SeatRefusal, TakenSeat } from './seat/seat.js';
 export {
   type DegradedChange,
   type DenialNote,

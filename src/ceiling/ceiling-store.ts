@@ -1,5 +1,6 @@
 import type { Inheritance } from '../policy/policy.js';
 import type { Microseconds, MicroTokens } from '../units.js';
+import type { SeatStore } from './seat-store.js';
 
 /**
  * One call of one holder about one bucket: it reports, gives back and asks, all at once. All numbers are whole.
@@ -108,6 +109,8 @@ export interface CeilingStore {
   leaseNow?(call: LeaseCall): LeaseReply;
   /** Present beside it: what the bucket would grant now. Changes nothing, and may be too low but never too high. */
   leftNow?(look: Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder'>): MicroTokens;
+  /** Counts seats; where it is missing, policies with `concurrency` are refused seats. */
+  readonly seats?: SeatStore;
   /** Counts `holder` as alive in `group` and answers how many are (seen within `fleetTtlMs`). */
   heartbeat(group: string, holder: string): Promise<number>;
   close(): Promise<void>;

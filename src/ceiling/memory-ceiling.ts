@@ -4,6 +4,7 @@ import type { Microseconds, MicroTokens } from '../units.js';
 import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply, partitionOf } from './ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from './ledger.js';
 import { type Look, leftIn } from './left.js';
+import { MemorySeats } from './memory-seats.js';
 
 /** Settings of {@link MemoryCeiling}. */
 export interface MemoryCeilingOptions {
@@ -21,6 +22,7 @@ const LOOKED_AT = 2;
 /** The ceilings of all limiters that share this object, kept in this process. Answers within the call itself. */
 export class MemoryCeiling implements CeilingStore {
   readonly ready = true;
+  readonly seats: MemorySeats;
   readonly #clock: () => Microseconds;
   readonly #newStore: 'empty' | 'full';
   readonly #random: Random | undefined;
@@ -33,6 +35,7 @@ export class MemoryCeiling implements CeilingStore {
     this.#newStore = options.newStore ?? 'full';
     this.#random = options.random;
     this.#sweeper = this.#buckets();
+    this.seats = new MemorySeats(options.clock);
   }
 
   lease(calls: readonly LeaseCall[]): Promise<LeaseReply>[] {

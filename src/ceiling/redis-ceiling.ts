@@ -9,6 +9,7 @@ import { watchGivenClient } from './redis-client-watch.js';
 import { connectRedis } from './redis-connection.js';
 import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
 import { runScript } from './redis-script.js';
+import { RedisSeats } from './redis-seats.js';
 import { type ServerTrouble, troubleWith } from './redis-server-check.js';
 import { heartbeatScript, leaseScript } from './scripts.generated.js';
 
@@ -64,6 +65,7 @@ interface Batch {
 
 /** The ceilings of a fleet in Redis, by `lua/lease.lua`. */
 export class RedisCeiling implements CeilingStore {
+  readonly seats: RedisSeats;
   readonly #client: RedisClient;
   readonly #prefix: string;
   readonly #newStore: 'empty' | 'full';
@@ -99,6 +101,7 @@ export class RedisCeiling implements CeilingStore {
     this.#random = options.random;
     this.#disconnect = options.disconnect;
     this.#sendsOnce = options.sendsOnce ?? false;
+    this.seats = new RedisSeats(options.client, prefix);
     this.#client.on('ready', this.#whenReady);
     this.#client.on('close', this.#whenClosed);
     // A client that connects with its first command (`lazyConnect`) would otherwise wait for one for ever.

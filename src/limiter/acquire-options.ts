@@ -14,28 +14,59 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
 }
 
-const KNOWN = new Set(['cost', 'maxWaitMs', 'signal']);
+/** Options of `enter`. */
+export interface EnterOptions {
+  /**
+   * How long to wait for a seat: 0 (not at all: of use only where the ceiling is in this process) or more. Left out: for
+   * one answer of the ceiling store.
+   */
+  readonly maxWaitMs?: Milliseconds;
+  /** Ends the wait: the promise rejects with the signal's reason, and no seat has been taken. */
+  readonly signal?: AbortSignal;
+}
 
-interface CheckedOptions {
-  readonly cost: Tokens;
+/** How long a caller waits. */
+export interface Patience {
   readonly maxWaitMs: Milliseconds | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
+interface CheckedOptions extends Patience {
+  readonly cost: Tokens;
+}
+
 const NONE_GIVEN: CheckedOptions = { cost: 1, maxWaitMs: undefined, signal: undefined };
+const PATIENCE = ['maxWaitMs', 'signal'] as const;
+const OF_ACQUIRE = ['cost', ...PATIENCE] as const;
 
 /** Checks the options of one call; the cost itself is checked with the policy. */
 export function checkAcquireOptions(options: AcquireOptions | undefined): CheckedOptions {
   if (options === undefined) return NONE_GIVEN;
+  checkNames('acquire', OF_ACQUIRE, options);
+  const { cost = 1, maxWaitMs, signal } = options;
+  return { cost, ...checkPatience(maxWaitMs, signal) };
+}
+
+/** Checks the options of one call of `enter`. */
+export function checkEnterOptions(options: EnterOptions | undefined): Patience {
+  if (options === undefined) return NONE_GIVEN;
+  checkNames('enter', PATIENCE, options);
+  return checkPatience(options.maxWaitMs, options.signal);
+}
+
+/** @throws InvalidOptionError where `options` is no object, or has one that `verb` does not know */
+function checkNames(verb: string, known: readonly string[], options: object): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new InvalidOptionError(`Expected the options of \`acquire\` to be an object, got ${show(options)}.`);
+    throw new InvalidOptionError(`Expected the options of \`${verb}\` to be an object, got ${show(options)}.`);
   }
   for (const name of Object.keys(options)) {
-    if (!KNOWN.has(name)) {
-      throw new InvalidOptionError(`Expected an option of \`acquire\` (${[...KNOWN].join(', ')}), got ${show(name)}.`);
+    if (!known.includes(name)) {
+      throw new InvalidOptionError(`Expected an option of \`${verb}\` (${known.join(', ')}), got ${show(name)}.`);
     }
   }
-  const { cost = 1, maxWaitMs, signal } = options;
+}
+
+function checkPatience(maxWaitMs: Milliseconds | undefined, signal: AbortSignal | undefined): Patience {
   if (maxWaitMs !== undefined && !(typeof maxWaitMs === 'number' && maxWaitMs >= 0)) {
     throw new InvalidOptionError(
       `Expected \`maxWaitMs\` to be a number of milliseconds, 0 or more, got ${show(maxWaitMs)}.`,
@@ -47,5 +78,5 @@ export function checkAcquireOptions(options: AcquireOptions | undefined): Checke
   ) {
     throw new InvalidOptionError(`Expected \`signal\` to be an AbortSignal, got ${show(signal)}.`);
   }
-  return { cost, maxWaitMs, signal };
+  return { maxWaitMs, signal };
 }

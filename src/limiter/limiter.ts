@@ -1,11 +1,13 @@
 import type { CeilingStore } from '../ceiling/ceiling-store.js';
-import { ClosedError, UnknownPolicyError } from '../errors.js';
+import type { SeatStore } from '../ceiling/seat-store.js';
+import { CeilingError, ClosedError, UnknownPolicyError } from '../errors.js';
 import { Keeper } from '../lease/keeper.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import type { Policy } from '../policy/policy.js';
 import type { PolicySource } from '../policy/policy-source.js';
 import { PolicyBook } from '../policy/publisher.js';
 import type { PolicyRegistry } from '../policy/registry.js';
+import { SeatDesk } from '../seat/seat-desk.js';
 import type { Observer, PolicyCounters, PolicyGauges } from '../telemetry/observer.js';
 import type { Random, Time } from '../time.js';
 import type { Milliseconds } from '../units.js';
@@ -40,6 +42,7 @@ export class Limiter {
   readonly #keeper: Keeper;
   readonly #wakes: WakeQueue<KeyState>;
   readonly #rereader: Rereader;
+  readonly #desk: SeatDesk;
   readonly #running = new Map<string, Running>();
   readonly #detach: (() => void)[];
   #closing: Promise<void> | undefined;
@@ -54,6 +57,13 @@ export class Limiter {
       ...parts,
       accounts: () => this.#accounts(),
       settled: (account) => this.#running.get(account.owner.policy.name)?.limiter.settled(account),
+      outdated: () => this.#rereader.read(),
+    });
+    this.#desk = new SeatDesk({
+      ...parts,
+      seats: parts.store.seats ?? uncounted,
+      ready: () => parts.store.ready,
+      fleetSize: () => this.#keeper.fleetSize,
       outdated: () => this.#rereader.read(),
     });
     this.#wakes = new WakeQueue(parts.time, (state) => {
@@ -111,6 +121,7 @@ export class Limiter {
     this.#rereader.close();
     for (const { limiter } of this.#running.values()) limiter.close();
     this.#wakes.close();
+    this.#desk.close();
     await this.#keeper.close();
     for (const part of [source, store]) {
       // What can't be closed is no reason to leave the rest open, nor to fail whoever shuts down.
@@ -134,10 +145,14 @@ export class Limiter {
         owner: state,
         keeper: this.#keeper,
         wakes: this.#wakes,
+        desk: this.#desk,
       });
       this.#running.set(policy.name, { state, limiter });
     }
-    if ([policy.terms, ...policy.overrides.values()].some(({ ceiling }) => ceiling)) this.#keeper.start();
+    const shared = [policy.terms, ...policy.overrides.values()].some(
+      ({ ceiling, concurrency }) => ceiling || concurrency,
+    );
+    if (shared) this.#keeper.start();
   }
 
   *#accounts() {
@@ -152,6 +167,11 @@ export class Limiter {
     for (const { limiter } of this.#running.values()) yield limiter.gauges();
   }
 }
+
+/** A ceiling store that can't count seats is one that never answers: the outage mode decides. */
+const uncounted: SeatStore = {
+  hold: (calls) => calls.map(() => Promise.reject(new CeilingError('This ceiling store does not count seats.'))),
+};
 
 interface Running {
   readonly state: PolicyState;

@@ -2,9 +2,11 @@ import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
 import type { Policy } from '../policy/policy.js';
+import type { Seat } from '../seat/seat.js';
+import type { SeatDesk } from '../seat/seat-desk.js';
 import type { PolicyGauges } from '../telemetry/observer.js';
 import { MICRO, type Tokens } from '../units.js';
-import { type AcquireOptions, checkAcquireOptions } from './acquire-options.js';
+import { type AcquireOptions, checkAcquireOptions, checkEnterOptions, type EnterOptions } from './acquire-options.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
 import type { KeyState } from './key-state.js';
@@ -15,6 +17,7 @@ import { Teller, type TellerParts } from './teller.js';
 /** What a policy's limiter is made of. */
 export interface PolicyLimiterParts extends TellerParts {
   readonly maxKeys: number;
+  readonly desk: SeatDesk;
 }
 
 /**
@@ -25,6 +28,7 @@ export interface PolicyLimiterParts extends TellerParts {
  * | `tryAcquire` | `false`, at once: never I/O. The first touch of a key with a remote ceiling is denied "cold" |
  * | `decide`     | the same, as a {@link Decision} that says why and until when                                  |
  * | `acquire`    | waits for one answer of the ceiling store, or for tokens up to `maxWaitMs`                    |
+ * | `enter`      | the same for a seat among those in flight, which is kept until it is released                 |
  *
  * Request handlers should use `acquire`: a key that is asked for the first time then costs a round trip, not a denial.
  * Whoever asks for one key again and again can get a handle of it from `key`, which has the same verbs.
@@ -34,12 +38,14 @@ export class PolicyLimiter {
   readonly #keeper: Keeper;
   readonly #teller: Teller;
   readonly #keys: KeyTable;
+  readonly #desk: SeatDesk;
 
   /** @internal Made by `createLimiter`. */
   constructor(parts: PolicyLimiterParts) {
     this.#owner = parts.owner;
     this.#keeper = parts.keeper;
     this.#teller = new Teller(parts);
+    this.#desk = parts.desk;
     this.#keys = new KeyTable(parts.owner, parts.keeper, parts.wakes, parts.maxKeys);
   }
 
@@ -99,6 +105,20 @@ export class PolicyLimiter {
     }
   }
 
+  /**
+   * Takes a seat among those in flight for `key`, of which the policy's `concurrency` allows a number over the whole
+   * fleet, and keeps it until it is released: `using seat = await api.enter(key); if (!seat.allowed) …`. Charges no
+   * tokens. A policy without `concurrency` has seats for everybody.
+   *
+   * @throws {InvalidKeyError} {@link InvalidOptionError}; rejects with the signal's reason where it is aborted first
+   */
+  async enter(key: string, options?: EnterOptions): Promise<Seat> {
+    const patience = checkEnterOptions(options);
+    checkKey(key);
+    patience.signal?.throwIfAborted();
+    return this.#desk.enter(this.#owner, key, patience);
+  }
+
   /** @internal */
   accounts(): Iterable<Account> {
     return accountsOf(this.#keys.states());
@@ -122,6 +142,7 @@ export class PolicyLimiter {
     const now = this.#teller.now();
     this.#owner.replace(policy, now);
     this.#teller.adopt();
+    this.#desk.changed(policy.name);
     for (const state of this.#keys.states()) {
       if (state.waiters || (state.account && !state.account.idle)) this.#keys.refresh(state, now);
       this.#teller.room.serve(state, true, now);

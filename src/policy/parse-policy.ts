@@ -1,4 +1,5 @@
 import { InvalidPolicyError, show } from '../errors.js';
+import { type Concurrency, readConcurrency } from './concurrency.js';
 import { Fields } from './fields.js';
 import { FrozenMap } from './frozen-map.js';
 import type {
@@ -25,6 +26,7 @@ const POLICY_FIELDS = [
   'version',
   'local',
   'ceiling',
+  'concurrency',
   'lease',
   'outage',
   'mode',
@@ -37,7 +39,7 @@ const RUNS: Readonly<Record<'local' | 'ceiling', readonly Algorithm[]>> = {
   local: ['token-bucket'],
   ceiling: ['token-bucket'],
 };
-const OVERRIDE_FIELDS = ['local', 'ceiling', 'mode'] as const;
+const OVERRIDE_FIELDS = ['local', 'ceiling', 'concurrency', 'mode'] as const;
 const MODES: readonly PolicyMode[] = ['enforce', 'shadow', 'allow', 'deny'];
 const OUTAGE_MODES: readonly OutageMode[] = ['deny', 'allow', 'share'];
 const STORE_LOSSES: readonly StoreLoss[] = ['quick', 'strict'];
@@ -83,13 +85,16 @@ function parse(document: unknown, place: string): Policy {
   const version = fields.number('version', 'a whole number from 0 to 2^53 − 1', isWholeFrom(0)) ?? 0;
   const local = readTier(fields, 'local', RUNS.local);
   const ceiling = readTier(fields, 'ceiling', RUNS.ceiling);
-  if (!local && !ceiling) throw fields.wrongTogether('`local`, `ceiling` or both', 'neither');
+  const concurrency = readConcurrency(fields);
+  if (!local && !ceiling && !concurrency) {
+    throw fields.wrongTogether('at least one of `local`, `ceiling`, `concurrency`', 'none');
+  }
   const mode = fields.choice('mode', MODES);
   const inheritance = fields.choice('inheritance', INHERITANCES);
   const storeLoss = fields.choice('storeLoss', STORE_LOSSES);
   const lease = readLease(fields);
   const outage = readOutage(fields);
-  const tiers: Tiers = { local, ceiling, mode: mode ?? 'enforce' };
+  const tiers: Tiers = { local, ceiling, concurrency, mode: mode ?? 'enforce' };
   const overrides = readOverrides(fields, name, tiers);
 
   return Object.freeze({
@@ -106,6 +111,7 @@ function parse(document: unknown, place: string): Policy {
       version,
       ...(local && { local: local.document }),
       ...(ceiling && { ceiling: ceiling.document }),
+      ...(concurrency && { concurrency: concurrency.document }),
       ...(lease.document && { lease: lease.document }),
       ...(outage.document && { outage: outage.document }),
       ...(mode && { mode }),
@@ -130,11 +136,13 @@ function readName(fields: Fields): string {
 interface Tiers {
   readonly local: Tier | undefined;
   readonly ceiling: Tier | undefined;
+  readonly concurrency: Concurrency | undefined;
   readonly mode: PolicyMode;
 }
 
-function termsOf({ local, ceiling, mode }: Tiers, fence: string): Terms {
-  return Object.freeze({ local: local?.local, ceiling: ceiling?.ceiling, mode, fence });
+function termsOf({ local, ceiling, concurrency, mode }: Tiers, fence: string): Terms {
+  const terms = { local: local?.local, ceiling: ceiling?.ceiling, concurrency: concurrency?.terms };
+  return Object.freeze({ ...terms, mode, fence });
 }
 
 interface Override {
@@ -157,16 +165,25 @@ function readOverride(overrides: Fields, key: string, policyName: string, defaul
   const local = readTier(fields, 'local', RUNS.local);
   const ceiling = readTier(fields, 'ceiling', RUNS.ceiling);
   const mode = fields.choice('mode', MODES);
-  if (!local && !ceiling && !mode) throw fields.wrongTogether('at least one of `local`, `ceiling`, `mode`', 'none');
+  const concurrency = readConcurrency(fields);
+  if (!local && !ceiling && !concurrency && !mode) {
+    throw fields.wrongTogether('at least one of `local`, `ceiling`, `concurrency`, `mode`', 'none');
+  }
   return {
     key,
     terms: termsOf(
-      { local: local ?? defaults.local, ceiling: ceiling ?? defaults.ceiling, mode: mode ?? defaults.mode },
+      {
+        local: local ?? defaults.local,
+        ceiling: ceiling ?? defaults.ceiling,
+        concurrency: concurrency ?? defaults.concurrency,
+        mode: mode ?? defaults.mode,
+      },
       `${policyName}#${key}`,
     ),
     document: Object.freeze({
       ...(local && { local: local.document }),
       ...(ceiling && { ceiling: ceiling.document }),
+      ...(concurrency && { concurrency: concurrency.document }),
       ...(mode && { mode }),
     }),
   };

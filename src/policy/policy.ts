@@ -46,6 +46,14 @@ export interface SlidingWindowDocument {
 /** One tier of a policy as people write it; a token bucket where `algorithm` is left out. */
 export type TierDocument = RateDocument | LeakyBucketDocument | FixedWindowDocument | SlidingWindowDocument;
 
+/** How many may be in flight at once for a key, over the whole fleet. */
+export interface ConcurrencyDocument {
+  /** Most seats; whole, positive. */
+  limit: number;
+  /** An instance that the store has not heard of for this long has left its seats: 1 s to 10 min. Default 10,000. */
+  lostAfterMs?: Milliseconds;
+}
+
 /** What an instance decides while it can't reach the ceiling and its leases have run out. */
 export type OutageMode = 'deny' | 'allow' | 'share';
 
@@ -69,10 +77,11 @@ export type StoreLoss = 'quick' | 'strict';
 export interface OverrideDocument {
   local?: TierDocument;
   ceiling?: TierDocument;
+  concurrency?: ConcurrencyDocument;
   mode?: PolicyMode;
 }
 
-/** A policy as people write it and as it travels. At least one of `local` and `ceiling` is there. */
+/** A policy as people write it and as it travels. At least one of `local`, `ceiling`, `concurrency` is there. */
 export interface PolicyDocument {
   /** 1 to 64 characters of A–Z a–z 0–9 `_` `-` `.`; a dot neither first nor last nor doubled. */
   name: string;
@@ -82,6 +91,8 @@ export interface PolicyDocument {
   local?: TierDocument;
   /** One limit for each key for the whole fleet, kept in the ceiling store: a token bucket bounds it by burst + rate·w. */
   ceiling?: TierDocument;
+  /** Seats for what is in flight, taken with `enter`. */
+  concurrency?: ConcurrencyDocument;
   lease?: {
     /** How long a lease may be spent, counted from before it was asked for: 50 ms to 10 min. Default 2,000. */
     durationMs?: Milliseconds;
@@ -139,10 +150,17 @@ export interface CeilingTerms {
 export type LocalTier = LocalTerms & AlgorithmTerms;
 export type CeilingTier = CeilingTerms & AlgorithmTerms;
 
+/** The seats of a key. */
+export interface ConcurrencyTerms {
+  readonly limit: number;
+  readonly lostAfterMs: Milliseconds;
+}
+
 /** All that decides about one key. */
 export interface Terms {
   readonly local: LocalTier | undefined;
   readonly ceiling: CeilingTier | undefined;
+  readonly concurrency: ConcurrencyTerms | undefined;
   readonly mode: PolicyMode;
   /** Under which name the store fences these terms: the policy's, or `policy#key` for an override. */
   readonly fence: string;

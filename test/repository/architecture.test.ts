@@ -22,7 +22,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Ports.
   'telemetry/observer': FOUNDATION,
   'policy/policy-source': VOCABULARY,
-  'ceiling/ceiling-store': VOCABULARY,
+  'ceiling/seat-store': FOUNDATION,
+  'ceiling/ceiling-store': [...VOCABULARY, 'ceiling/seat-store'],
 
   // The domain, from the bottom up.
   algorithm: VOCABULARY,
@@ -31,11 +32,31 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   policy: [...FOUNDATION, 'telemetry/observer'],
   ceiling: [...VOCABULARY, 'telemetry/observer'],
   lease: [...VOCABULARY, 'ceiling/ceiling-store', 'telemetry/observer'],
-  limiter: [...FOUNDATION, 'algorithm', 'lease', 'policy', 'ceiling/ceiling-store', 'telemetry/observer'],
+  seat: [...VOCABULARY, 'ceiling/seat-store', 'lease/wake-queue'],
+  limiter: [
+    ...FOUNDATION,
+    'algorithm',
+    'seat',
+    'lease',
+    'policy',
+    'ceiling/ceiling-store',
+    'ceiling/seat-store',
+    'telemetry/observer',
+  ],
 
   // The composition root, and the public API in front of it.
   'create-limiter': [...FOUNDATION, 'version', 'limiter', 'ceiling', 'policy', 'telemetry'],
-  index: [...FOUNDATION, 'version', 'create-limiter', 'key/compound-key', 'limiter', 'ceiling', 'policy', 'telemetry'],
+  index: [
+    ...FOUNDATION,
+    'version',
+    'create-limiter',
+    'key/compound-key',
+    'seat',
+    'limiter',
+    'ceiling',
+    'policy',
+    'telemetry',
+  ],
 
   // Subpath exports and programs stand on the public API.
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],

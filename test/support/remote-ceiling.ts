@@ -1,5 +1,6 @@
 import type { CeilingStore, LeaseCall, LeaseReply } from '../../src/ceiling/ceiling-store.js';
 import { MemoryCeiling, storeClock } from '../../src/ceiling/memory-ceiling.js';
+import type { SeatCall, SeatStore } from '../../src/ceiling/seat-store.js';
 import type { Time } from '../../src/time.js';
 import type { Milliseconds } from '../../src/units.js';
 
@@ -21,6 +22,7 @@ export class RemoteCeiling implements CeilingStore {
   fate: Fate = 'answer';
   /** Calls sent so far, in order. */
   readonly calls: LeaseCall[] = [];
+  readonly seatCalls: SeatCall[] = [];
   /** Round trips begun: calls that went out together count once. */
   trips = 0;
   heartbeats = 0;
@@ -37,8 +39,15 @@ export class RemoteCeiling implements CeilingStore {
   lease(calls: readonly LeaseCall[]): Promise<LeaseReply>[] {
     this.trips += 1;
     this.calls.push(...calls);
-    return calls.map((call) => this.#carry(call));
+    return calls.map((call) => this.#carry(() => this.inner.leaseNow(call)));
   }
+
+  readonly seats: SeatStore = {
+    hold: (calls) => {
+      this.seatCalls.push(...calls);
+      return calls.map((call) => this.#carry(() => this.inner.seats.holdNow(call)));
+    },
+  };
 
   async heartbeat(group: string, holder: string): Promise<number> {
     this.heartbeats += 1;
@@ -51,7 +60,7 @@ export class RemoteCeiling implements CeilingStore {
     this.closed += 1;
   }
 
-  #carry(call: LeaseCall): Promise<LeaseReply> {
+  #carry<Reply>(execute: () => Reply): Promise<Reply> {
     const { fate, delayMs } = this;
     return new Promise((resolve, reject) => {
       this.#time.after(delayMs, () => {
@@ -60,7 +69,7 @@ export class RemoteCeiling implements CeilingStore {
           reject(new Error('ECONNRESET'));
           return;
         }
-        const reply = this.inner.leaseNow(call);
+        const reply = execute();
         if (fate === 'answer') this.#time.after(delayMs, () => resolve(reply));
       });
     });

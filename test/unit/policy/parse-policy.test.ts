@@ -46,15 +46,18 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
     // Inherited fields are not the document's own.
     [Object.create(api({})), `Expected \`name\` to be ${NAME}, got undefined.`],
 
-    [{ name: 'api' }, 'Expected a policy to have `local`, `ceiling` or both, got neither. (policy "api")'],
+    [
+      { name: 'api' },
+      'Expected a policy to have at least one of `local`, `ceiling`, `concurrency`, got none. (policy "api")',
+    ],
     [
       api({ celling: rate }),
-      'Expected a policy to have no fields but name, version, local, ceiling, lease, outage, mode, inheritance, ' +
+      'Expected a policy to have no fields but name, version, local, ceiling, concurrency, lease, outage, mode, inheritance, ' +
         'storeLoss, overrides, got "celling". (policy "api")',
     ],
     [
       api(JSON.parse('{"__proto__": {}}')),
-      'Expected a policy to have no fields but name, version, local, ceiling, lease, outage, mode, inheritance, ' +
+      'Expected a policy to have no fields but name, version, local, ceiling, concurrency, lease, outage, mode, inheritance, ' +
         'storeLoss, overrides, got "__proto__". (policy "api")',
     ],
 
@@ -128,10 +131,7 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
 
     [api({ mode: 'off' }), `Expected \`mode\` to be ${MODE}, got "off". (policy "api")`],
     [api({ mode: null }), `Expected \`mode\` to be ${MODE}, got null. (policy "api")`],
-    [
-      api({ storeLoss: 'slow' }),
-      'Expected `storeLoss` to be one of "quick", "strict", got "slow". (policy "api")',
-    ],
+    [api({ storeLoss: 'slow' }), 'Expected `storeLoss` to be one of "quick", "strict", got "slow". (policy "api")'],
     [
       api({ inheritance: 'none' }),
       'Expected `inheritance` to be one of "as-is", "proportional", "additive", "reset", got "none". (policy "api")',
@@ -172,11 +172,11 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
     [api({ overrides: { a: 1 } }), 'Expected `overrides["a"]` to be an object, got 1. (policy "api")'],
     [
       api({ overrides: { a: {} } }),
-      'Expected `overrides["a"]` to have at least one of `local`, `ceiling`, `mode`, got none. (policy "api")',
+      'Expected `overrides["a"]` to have at least one of `local`, `ceiling`, `concurrency`, `mode`, got none. (policy "api")',
     ],
     [
       api({ overrides: { a: { lease: {} } } }),
-      'Expected `overrides["a"]` to have no fields but local, ceiling, mode, got "lease". (policy "api")',
+      'Expected `overrides["a"]` to have no fields but local, ceiling, concurrency, mode, got "lease". (policy "api")',
     ],
     [
       api({ overrides: { 'a"b': { local: { rate: Number.NaN, burst: 1 } } } }),

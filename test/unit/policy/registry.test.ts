@@ -110,7 +110,12 @@ describe('PolicyRegistry', () => {
   });
 
   it.each<[string, unknown, number, string]>([
-    ['no policy', { name: 'api', version: 9 }, 9, 'Expected a policy to have `local`, `ceiling` or both, got neither.'],
+    [
+      'no policy',
+      { name: 'api', version: 9 },
+      9,
+      'Expected a policy to have at least one of `local`, `ceiling`, `concurrency`, got none.',
+    ],
     ['text', 'nonsense', 0, 'Expected a policy to be an object, got "nonsense".'],
     ['null', null, 0, 'Expected a policy to be an object, got null.'],
     [

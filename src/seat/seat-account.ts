@@ -1,0 +1,81 @@
+import type { SeatCall } from '../ceiling/seat-store.js';
+import type { Sleeper } from '../lease/wake-queue.js';
+import { type ConcurrencyTerms, type Policy, termsFor } from '../policy/policy.js';
+import { MICROS_PER_MS, type Milliseconds } from '../units.js';
+import type { Seat } from './seat.js';
+
+/** The policy whose seats are counted; replaced in place when a newer version arrives. */
+export interface SeatedPolicy {
+  policy: Policy;
+}
+
+/** One `enter` that waits. It has no seat. */
+export interface SeatWaiter {
+  /** When it must be answered; Infinity for one that waits for the store's next answer only. */
+  readonly deadline: Milliseconds;
+  readonly patient: boolean;
+  /** Whether a call that asks for its seat has been sent. */
+  asked: boolean;
+  settle(seat: Seat): void;
+}
+
+/** One key's seats at this holder. */
+export class SeatAccount implements Sleeper {
+  readonly key: string;
+  readonly owner: SeatedPolicy;
+  /** In use here. */
+  held = 0;
+  readonly waiters = new Set<SeatWaiter>();
+  /** The most this holder should sit on while others wait; 0: no more than it needs. */
+  most = 0;
+  /** Sequence number of the call under way; 0: none. */
+  flight = 0;
+  queued = false;
+  /** The store does not know yet what is held. */
+  changed = false;
+  /** Asking again before this is useless: there was no seat, or no answer. */
+  pausedUntil: Milliseconds = Number.NEGATIVE_INFINITY;
+  /** The last call was not answered. */
+  failed = false;
+  /** When the store must hear of the seats again, or takes them for left. */
+  renewAt: Milliseconds = Number.POSITIVE_INFINITY;
+  wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
+  wakeSlot = 0;
+
+  constructor(key: string, owner: SeatedPolicy) {
+    this.key = key;
+    this.owner = owner;
+  }
+
+  /** `undefined` where a newer policy counts no seats any more. */
+  get terms(): ConcurrencyTerms | undefined {
+    return termsFor(this.owner.policy, this.key).concurrency;
+  }
+
+  /** Nothing in use, nobody waiting, nothing to tell or to remember: it can be forgotten. */
+  idle(now: Milliseconds): boolean {
+    const { held, waiters, flight, queued, changed } = this;
+    return held === 0 && waiters.size === 0 && flight === 0 && !queued && !changed && now >= this.pausedUntil;
+  }
+
+  /** Whether a seat that comes free here goes to one who waits here, or back to the fleet. */
+  get mayHandOn(): boolean {
+    return this.waiters.size > 0 && (this.most === 0 || this.held <= this.most);
+  }
+
+  /** The call that says what is held, and asks for all who wait. */
+  call(holder: string, seq: number, terms: ConcurrencyTerms): SeatCall {
+    const { name, version } = this.owner.policy;
+    return {
+      policy: name,
+      key: this.key,
+      version,
+      limit: terms.limit,
+      holder,
+      seq,
+      held: this.held,
+      want: Math.min(this.waiters.size, terms.limit),
+      lostAfter: terms.lostAfterMs * MICROS_PER_MS,
+    };
+  }
+}
