@@ -28,10 +28,11 @@ export function explain(cause: unknown, doing: string, bucket: string): NatsTrou
     );
   }
   if (isJetStreamOff(cause)) {
-    return hopeless(
-      `Expected a NATS server with JetStream, got one without: the policies live in a key-value bucket there. ` +
-        'Start it with -js, or leave `nats` out.',
-    );
+    const message =
+      'Expected a NATS server with JetStream, got one without: the policies live in a key-value bucket there. ' +
+      'Start it with -js, or leave `nats` out.';
+    // A cluster that elects a leader, or a server that has run out of disk, says the same.
+    return { error: new PolicySourceError(message, { cause }), hopeless: false };
   }
   if (isPermissionViolation(cause)) {
     return hopeless(

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createLimiter } from '../../src/create-limiter.js';
 import { PolicySourceError } from '../../src/errors.js';
 import { PolicyBucket } from '../../src/policy/nats-bucket.js';
 import type { NatsConnection } from '../../src/policy/nats-client.js';
@@ -117,13 +118,35 @@ describe.each(CLIENTS)('A policy source on a connection of $client', ({ connect 
     await eventually(() => listener.newest('api')?.via === 'watch' && listener.version('api') === 2, 'it was found');
   });
 
-  it('says that a server has no JetStream', async () => {
-    const server = await startServer({ jetstream: false });
-    const source = createSource(keep(await connect(server.url)));
+  it('says that a server has no JetStream, and delivers once it has', async () => {
+    const without = await startServer({ jetstream: false });
+    const source = createSource(keep(await connect(without.url)));
     const message = 'Expected a NATS server with JetStream, got one without: the policies live in a key-value bucket';
-    await expect(source.watch(listener)).rejects.toThrow(PolicySourceError);
+    await source.watch(listener);
+    expect(listener.heard(message)).toBe(true);
+    await expect(source.list()).rejects.toThrow(PolicySourceError);
     await expect(source.list()).rejects.toThrow(message);
     await expect(source.publish(policy('api', 1), 0)).rejects.toThrow(message);
+
+    await without.stop();
+    const server = await startServer({ port: without.port });
+    await createSource(keep(await connect(server.url))).publish(policy('api', 1), 0);
+    await eventually(() => listener.version('api') === 1, 'the policy arrived', RECOVERY);
+    await eventually(() => listener.heard(BACK), 'the arrival of JetStream was reported', RECOVERY);
+  });
+
+  it('lets a limiter start with the policies given in code where there is no JetStream', async () => {
+    const server = await startServer({ jetstream: false });
+    const troubles: Error[] = [];
+    const limiter = await createLimiter({
+      policies: [{ name: 'api', local: { rate: 1, burst: 1 } }],
+      nats: keep(await connect(server.url)),
+      telemetry: false,
+      onTrouble: (error) => troubles.push(error),
+    });
+    started.push({ end: () => limiter.close() });
+    expect(limiter.policy('api').tryAcquire('k')).toBe(true);
+    expect(troubles).toEqual([expect.objectContaining({ code: 'HEADGATE_POLICY_SOURCE' })]);
   });
 
   it('gives up on a request in its own time while the server is frozen', async () => {
