@@ -30,6 +30,8 @@ export interface LimitResponse {
   readonly status: number;
   readonly headers: Readonly<HeaderFields>;
   readonly body: string;
+  /** When to come back, to the millisecond, for protocols that can say it; `undefined` as Retry-After is. */
+  readonly retryAfterMs?: Milliseconds | undefined;
 }
 
 /** Clock and chance that a response depends on. */
@@ -65,7 +67,8 @@ export function responseTo(
 ): LimitResponse | undefined {
   const denials = rulings.map(({ decision }) => decision).filter((decision) => !decision.allowed);
   if (denials.length === 0) return undefined;
-  const retryAfter = retryAfterOf(denials, options, random);
+  const retryAfterMs = retryAfterOf(denials, options, random);
+  const retryAfter = retryAfterMs === undefined ? undefined : retryAfterSeconds(retryAfterMs);
   const problem: ProblemDetails = problemOf(denials, retryAfter);
   return {
     status: problem.status,
@@ -76,15 +79,16 @@ export function responseTo(
       'Cache-Control': 'no-store',
     },
     body: JSON.stringify(problem),
+    retryAfterMs,
   };
 }
 
-function retryAfterOf(denials: readonly Denied[], options: ResponseOptions, random: Random): number | undefined {
+function retryAfterOf(denials: readonly Denied[], options: ResponseOptions, random: Random): Milliseconds | undefined {
   let longest = 0;
   for (const { retryAfterMs } of denials) {
     if (retryAfterMs === undefined) return undefined;
     longest = Math.max(longest, retryAfterMs);
   }
-  const seconds = retryAfterSeconds(longest + random() * (options.jitterMs ?? 0));
-  return Math.min(seconds, options.maxRetryAfterSeconds ?? Number.POSITIVE_INFINITY);
+  const { jitterMs = 0, maxRetryAfterSeconds = Number.POSITIVE_INFINITY } = options;
+  return Math.min(longest + random() * jitterMs, maxRetryAfterSeconds * 1_000);
 }
