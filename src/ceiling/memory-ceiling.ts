@@ -64,8 +64,13 @@ export class MemoryCeiling implements CeilingStore {
     const now = this.#clock();
     const members = this.#groups.get(group) ?? new Map<string, Microseconds>();
     this.#groups.set(group, members);
+    // Whoever was seen last stands last, so that one look at the first ones is enough, however large the fleet is.
+    members.delete(holder);
     members.set(holder, now);
-    for (const [id, seen] of members) if (now - seen > FLEET_TTL_MS * 1_000) members.delete(id);
+    for (const [id, seen] of members) {
+      if (now - seen <= FLEET_TTL_MS * 1_000) break;
+      members.delete(id);
+    }
     return members.size;
   }
 

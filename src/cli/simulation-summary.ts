@@ -37,6 +37,30 @@ export function showSimulation(scenario: Scenario, report: Report, screen: Scree
     screen.line(screen.style('dim', `${count(store.failures)} lease calls were lost or came too late.`));
 }
 
+/** The reports of a scenario under several seeds, a line for each. */
+export function showSeeds(scenario: Scenario, reports: readonly Report[], screen: Screen): void {
+  screen.line(`${screen.style('bold', scenario.name ?? 'A scenario')}: ${count(reports.length)} seeds`);
+  screen.line();
+  const head = ['seed', 'worst window', 'windows over', 'of the ideal', 'fairness', 'calls per 1,000', 'stranded'];
+  const rows = reports.map(({ seed, worstWindow, windowsOver, buckets: [first], others, store, stranded }) => [
+    String(seed),
+    windowText(worstWindow),
+    count(windowsOver),
+    percent(first?.ofIdeal ?? others.ofIdeal),
+    first?.fairness?.jain.toFixed(4) ?? '–',
+    (store.callsPerDecision * 1_000).toFixed(1),
+    tokens(stranded),
+  ]);
+  for (const line of textTable([head, ...rows])) screen.line(`  ${line}`);
+  screen.line();
+  const broken = reports.filter(({ windowsOver }) => windowsOver > 0).map(({ seed }) => seed);
+  screen.line(
+    broken.length === 0
+      ? screen.style(['bold', 'green'], 'The bound held under every seed.')
+      : screen.style(['bold', 'red'], `THE BOUND WAS BROKEN under ${broken.length} of them, such as ${broken[0]}.`),
+  );
+}
+
 export function verdictText({ windowsOver, worstWindow }: Report): string {
   if (worstWindow === undefined) return 'No policy has a ceiling: there was no bound to hold.';
   if (windowsOver === 0) return 'The bound held: no window of any length was above it.';

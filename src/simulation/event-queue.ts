@@ -5,7 +5,7 @@ export const NEVER = Number.POSITIVE_INFINITY;
 
 /** Something that happens at a time, once or again and again. */
 export interface Handler {
-  /** Whether it can't settle a promise: then promises need not be looked after before the next event. */
+  /** Whether it settles no promise as it stands: then promises need not be looked after before the next event. */
   readonly quiet: boolean;
   /** Runs at `now`; answers when to run it next, or {@link NEVER}. */
   fire(now: Milliseconds): Milliseconds;
@@ -44,6 +44,7 @@ export class EventQueue {
   run(): boolean {
     const handler = this.#handlers[0] as Handler;
     this.now = Math.max(this.now, this.#at[0] as number);
+    const { quiet } = handler;
     // What it pushes is never earlier than itself, so it is still on top afterwards.
     const again = handler.fire(this.now);
     if (again < NEVER) {
@@ -54,26 +55,32 @@ export class EventQueue {
       const last = this.#handlers.pop() as Handler;
       if (this.#at.length > 0) this.#sink(at, order, last);
     }
-    return !handler.quiet;
+    return !quiet;
   }
 
   #rise(from: number, at: number, order: number, handler: Handler): void {
     const ats = this.#at;
     const orders = this.#order;
+    const handlers = this.#handlers;
     let index = from;
     while (index > 0) {
       const parent = (index - 1) >> 2;
       const parentAt = ats[parent] as number;
       if (parentAt < at || (parentAt === at && (orders[parent] as number) < order)) break;
-      this.#move(parent, index);
+      ats[index] = parentAt;
+      orders[index] = orders[parent] as number;
+      handlers[index] = handlers[parent] as Handler;
       index = parent;
     }
-    this.#place(index, at, order, handler);
+    ats[index] = at;
+    orders[index] = order;
+    handlers[index] = handler;
   }
 
   #sink(at: number, order: number, handler: Handler): void {
     const ats = this.#at;
     const orders = this.#order;
+    const handlers = this.#handlers;
     const { length } = ats;
     let index = 0;
     for (;;) {
@@ -90,22 +97,14 @@ export class EventQueue {
         }
       }
       if (leastAt > at || (leastAt === at && (orders[least] as number) > order)) break;
-      this.#move(least, index);
+      ats[index] = leastAt;
+      orders[index] = orders[least] as number;
+      handlers[index] = handlers[least] as Handler;
       index = least;
     }
-    this.#place(index, at, order, handler);
-  }
-
-  #move(from: number, to: number): void {
-    this.#at[to] = this.#at[from] as number;
-    this.#order[to] = this.#order[from] as number;
-    this.#handlers[to] = this.#handlers[from] as Handler;
-  }
-
-  #place(index: number, at: number, order: number, handler: Handler): void {
-    this.#at[index] = at;
-    this.#order[index] = order;
-    this.#handlers[index] = handler;
+    ats[index] = at;
+    orders[index] = order;
+    handlers[index] = handler;
   }
 }
 

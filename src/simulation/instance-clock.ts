@@ -42,7 +42,8 @@ export class InstanceClock implements Time {
 }
 
 class ClockTimer implements Handler, Timer {
-  readonly quiet = false;
+  /** Until it is cancelled: most timers are deadlines that never come. */
+  quiet = false;
   readonly #clock: InstanceClock;
   #task: (() => void) | undefined;
 
@@ -63,5 +64,6 @@ class ClockTimer implements Handler, Timer {
 
   cancel(): void {
     this.#task = undefined;
+    this.quiet = true;
   }
 }

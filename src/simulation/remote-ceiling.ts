@@ -73,47 +73,93 @@ export class RemoteCeiling implements CeilingStore {
 
   lease(calls: readonly LeaseCall[]): readonly Promise<LeaseReply>[] {
     this.#asked(calls.length);
-    const resolvers: ((reply: LeaseReply) => void)[] = [];
-    const promises = calls.map(() => new Promise<LeaseReply>((resolve) => resolvers.push(resolve)));
-    this.#exchange(
-      () => calls.map((call) => this.#server.execute(call)),
-      (replies) => {
-        for (const [i, reply] of replies.entries()) resolvers[i]?.(reply);
-      },
-    );
+    const leases = new Leases(this.#server, calls);
+    const promises = leases.promises();
+    this.#send(leases);
     return promises;
   }
 
   heartbeat(group: string, holder: string): Promise<number> {
     return new Promise((resolve) => {
-      this.#exchange(
-        () => this.#server.ceiling.heartbeat(group, holder),
-        (size) => resolve(size),
-      );
+      this.#send({
+        execute: () => this.#server.ceiling.heartbeat(group, holder),
+        answered: resolve,
+      });
     });
   }
 
   async close(): Promise<void> {}
 
-  /** A message there, `execute` at the store, and its answer back; a message that comes twice is executed twice. */
-  #exchange<T>(execute: () => T, answered: (answer: T) => void): void {
-    const request: Handler = {
-      quiet: false,
-      fire: () => {
-        if (this.#server.down) return NEVER;
-        const answer = execute();
-        this.#network.send(this.#link, {
-          quiet: false,
-          fire: (now) => {
-            const when = this.#clock.when(now);
-            if (when !== now) return when;
-            answered(answer);
-            return NEVER;
-          },
-        });
-        return NEVER;
-      },
-    };
-    this.#network.send(this.#link, request);
+  #send<T>(exchange: Exchange<T>): void {
+    this.#network.send(this.#link, new Request(exchange, this.#server, this.#network, this.#link, this.#clock));
+  }
+}
+
+/** What is done at the store with a message, and here with what the store answers. */
+interface Exchange<T> {
+  execute(): T;
+  answered(answer: T): void;
+}
+
+/** The lease calls of one tick. */
+class Leases implements Exchange<readonly LeaseReply[]> {
+  readonly #server: StoreServer;
+  readonly #calls: readonly LeaseCall[];
+  readonly #resolvers: ((reply: LeaseReply) => void)[] = [];
+
+  constructor(server: StoreServer, calls: readonly LeaseCall[]) {
+    this.#server = server;
+    this.#calls = calls;
+  }
+
+  promises(): Promise<LeaseReply>[] {
+    const resolvers = this.#resolvers;
+    return this.#calls.map(() => new Promise<LeaseReply>((resolve) => resolvers.push(resolve)));
+  }
+
+  execute(): readonly LeaseReply[] {
+    const replies: LeaseReply[] = [];
+    for (const call of this.#calls) replies.push(this.#server.execute(call));
+    return replies;
+  }
+
+  answered(replies: readonly LeaseReply[]): void {
+    for (let i = 0; i < replies.length; i++) this.#resolvers[i]?.(replies[i] as LeaseReply);
+  }
+}
+
+/** A message on its way to the store; one that comes twice is executed twice, and answered twice. */
+class Request<T> implements Handler {
+  readonly quiet = true;
+
+  constructor(
+    readonly exchange: Exchange<T>,
+    readonly server: StoreServer,
+    readonly network: Network,
+    readonly link: Link,
+    readonly clock: InstanceClock,
+  ) {}
+
+  fire(): Milliseconds {
+    if (!this.server.down) this.network.send(this.link, new Answer(this.exchange, this.exchange.execute(), this.clock));
+    return NEVER;
+  }
+}
+
+/** An answer on its way back. */
+class Answer<T> implements Handler {
+  readonly quiet = false;
+
+  constructor(
+    readonly exchange: Exchange<T>,
+    readonly answer: T,
+    readonly clock: InstanceClock,
+  ) {}
+
+  fire(now: Milliseconds): Milliseconds {
+    const when = this.clock.when(now);
+    if (when !== now) return when;
+    this.exchange.answered(this.answer);
+    return NEVER;
   }
 }

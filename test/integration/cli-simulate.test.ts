@@ -38,7 +38,8 @@ describe('headgate', TIMEOUT, () => {
     [['simulat'], 'got "simulat"'],
     [['simulate'], 'Expected one scenario file, got 0.'],
     [['simulate', 'a', 'b'], 'Expected one scenario file, got 2.'],
-    [['simulate', '--seeds', '1', 'a'], "Unknown option '--seeds'"],
+    [['simulate', '--sed', '1', 'a'], "Unknown option '--sed'"],
+    [['simulate', '-', '--seeds', '2', '--report', 'a.html'], 'Expected --report for one seed'],
     [['simulate', '--seed', '1.5', 'a'], 'Expected --seed to be a whole number, got "1.5".'],
     [['simulate', 'none.json'], 'Expected a file that can be read, got "none.json" (ENOENT).'],
     [['simulate', '-', '--report', '/none/of/these.html'], 'Expected --report to be a file that can be written'],
@@ -88,6 +89,19 @@ describe('headgate simulate', TIMEOUT, () => {
     expect(html).toContain('small &lt;fleet&gt;');
     // It needs nothing but itself.
     expect(html).not.toMatch(/https?:|<script|<link|@import|url\(/);
+  });
+
+  it('runs several seeds, a line for each, and leaves with 1 where one of them broke the bound', async () => {
+    const run = await headgate(['simulate', '-', '--seeds', '3', '--seed', '5'], scenario());
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toMatch(/^ {2}5 .*\n {2}6 .*\n {2}7 /m);
+    expect(run.stdout).toContain('The bound held under every seed.');
+    const reports = await headgate(['simulate', '-', '--seeds', '2', '--json'], scenario());
+    expect(JSON.parse(reports.stdout)).toMatchObject([{ seed: 1 }, { seed: 2 }]);
+    const events = [{ at: '1s', kind: 'store-down', for: '3s' }];
+    const broken = await headgate(['simulate', '-', '--seeds', '2'], scenario({ events }));
+    expect(broken.code).toBe(1);
+    expect(broken.stdout).toContain('THE BOUND WAS BROKEN under 2 of them, such as 1.');
   });
 
   it.each([
