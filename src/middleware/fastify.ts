@@ -46,7 +46,8 @@ const ADDRESSES: AddressSource<FastifyRequest> = {
  * @throws {InvalidOptionError} {@link UnknownPolicyError} from `register`, and from the route that has such a `config`
  */
 export async function rateLimit(app: FastifyInstance, options: FastifyRateLimitOptions): Promise<void> {
-  const { limiter, hook = 'onRequest', ...defaults } = options;
+  const { limiter, hook = 'onRequest', ...given } = options;
+  const defaults = withoutRegisterOptions(given);
   if (!HOOKS.includes(hook)) {
     throw new InvalidOptionError(`Expected \`hook\` to be one of ${HOOKS.join(', ')}, got ${show(hook)}.`);
   }
@@ -76,6 +77,12 @@ Object.assign(rateLimit, {
   [Symbol.for('fastify.display-name')]: 'headgate',
   [Symbol.for('plugin-meta')]: { name: 'headgate', fastify: '>=4' },
 });
+
+/** Without what `register` itself takes. */
+function withoutRegisterOptions<T extends object>(options: T): T {
+  const { prefix, logLevel, logSerializers, ...rest } = options as T & Record<string, unknown>;
+  return rest as T;
+}
 
 function gateOf(limiter: Limiter, options: GateOptions<FastifyRequest>): Gate<FastifyRequest> {
   return new Gate(limiter, options, ADDRESSES);

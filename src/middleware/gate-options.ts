@@ -39,6 +39,23 @@ export interface GateOptions<Request> extends ResponseOptions {
   readonly onWarning?: (warning: SetupWarning) => void;
 }
 
+/** Every option that a gate knows. `docs/http.md` has a row for each. */
+export const GATE_OPTIONS = [
+  'policy',
+  'key',
+  'cost',
+  'skip',
+  'maxWaitMs',
+  'shadow',
+  'headers',
+  'partition',
+  'jitterMs',
+  'maxRetryAfterSeconds',
+  'ipv6Prefix',
+  'response',
+  'onWarning',
+] as const satisfies readonly (keyof GateOptions<unknown>)[];
+
 /** A request that was denied, and why. */
 export interface DeniedRequest<Request> {
   readonly request: Request;
@@ -54,6 +71,10 @@ export interface CheckedGateOptions<Request> extends Omit<GateOptions<Request>, 
 export function checkGateOptions<Request>(options: GateOptions<Request>): CheckedGateOptions<Request> {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidOptionError(`Expected options such as { policy: 'api' }, got ${show(options)}.`);
+  }
+  const unknown = Object.keys(options).find((name) => !(GATE_OPTIONS as readonly string[]).includes(name));
+  if (unknown !== undefined) {
+    throw new InvalidOptionError(`Expected an option (${GATE_OPTIONS.join(', ')}), got ${show(unknown)}.`);
   }
   const { policy, ...rest } = options;
   checkResponseOptions(rest);

@@ -27,6 +27,16 @@ export interface OutboundOptions {
   readonly mostPauseMs?: Milliseconds;
 }
 
+/** Every option there is. `docs/outbound.md` has a row for each. */
+export const OUTBOUND_OPTIONS = [
+  'policy',
+  'key',
+  'cost',
+  'maxWaitMs',
+  'heedUpstream',
+  'mostPauseMs',
+] as const satisfies readonly (keyof OutboundOptions)[];
+
 /** Whether a request may be sent now; where not, when it could be. */
 export type Leave =
   | { readonly granted: true; readonly key: string }
@@ -81,6 +91,10 @@ export class OutboundGate {
 function checkOutboundOptions(options: OutboundOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidOptionError(`Expected options such as { policy: 'upstream' }, got ${show(options)}.`);
+  }
+  const unknown = Object.keys(options).find((name) => !(OUTBOUND_OPTIONS as readonly string[]).includes(name));
+  if (unknown !== undefined) {
+    throw new InvalidOptionError(`Expected an option (${OUTBOUND_OPTIONS.join(', ')}), got ${show(unknown)}.`);
   }
   const { policy, key, cost, heedUpstream } = options;
   if (typeof policy !== 'string' && typeof policy !== 'function') {

@@ -311,6 +311,7 @@ export function middlewareContract(adaptor: MiddlewareUnderTest): void {
         );
       expect(await refused({ policy: 'apy' })).toBe('UnknownPolicyError');
       expect(await refused({ policy: [] })).toBe('InvalidOptionError');
+      expect(await refused({ policy: 'api', keys: byCaller })).toBe('InvalidOptionError');
       expect(await refused({ policy: 'api', cost: -1 })).toBe('InvalidOptionError');
       expect(await refused({ policy: 'api', headers: 'draft-1' })).toBe('InvalidOptionError');
     });

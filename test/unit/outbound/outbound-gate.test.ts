@@ -112,6 +112,7 @@ describe('a request to an upstream', () => {
     [{ maxWaitMs: -1 }, InvalidOptionError],
     [{ mostPauseMs: Number.NaN }, InvalidOptionError],
     [{ heedUpstream: 1 }, InvalidOptionError],
+    [{ heed: true }, InvalidOptionError],
   ])('can not have the options %j', async (options, error) => {
     await expect(gateOf(options as never)).rejects.toThrow(error);
   });
