@@ -1,4 +1,4 @@
-import type { PolicyDocument } from '../index.js';
+import type { PolicyDocument, TierDocument } from '../index.js';
 import type { LogReading, ReplayReport, TierReport } from '../replay/index.js';
 import { count, percent, type Screen } from '../terminal/screen.js';
 import { textTable } from '../terminal/table.js';
@@ -53,7 +53,8 @@ export const TIER_HEAD = ['tier', 'is', 'denied', 'would deny nobody: this burst
 
 export function tierCells({ tier, algorithm, denied, sizing }: TierReport, policy: PolicyDocument): string[] {
   const document = policy[tier];
-  if (!document || !('burst' in document) || !sizing) return [tier, algorithm, count(denied), '–', '–'];
+  if (!document || !('burst' in document) || !sizing)
+    return [tier, document ? otherTier(document, algorithm) : algorithm, count(denied), '–', '–'];
   const { rate, burst, per = '1s' } = document;
   const { smallestBurst, smallestRate, rateIsAbout } = sizing;
   const needed = smallestRate === undefined ? undefined : rateIn(per, smallestRate);
@@ -64,6 +65,11 @@ export function tierCells({ tier, algorithm, denied, sizing }: TierReport, polic
     number(smallestBurst),
     needed === undefined ? 'none' : `${rateIsAbout ? 'about ' : ''}${number(needed)} per ${per}`,
   ];
+}
+
+function otherTier(document: TierDocument, algorithm: string): string {
+  if ('limit' in document) return `${algorithm}, ${number(document.limit)} in ${document.window}`;
+  return 'queue' in document ? `${algorithm}, ${number(document.rate)} per ${document.per ?? '1s'}` : algorithm;
 }
 
 /** What has to be said of figures that are not all of the truth. */
@@ -85,6 +91,8 @@ export function notes({ reading, report, policy, reorderMs }: ReplayOutcome): st
     );
   if (report.tiers.some(({ sizing }) => sizing && sizing.smallestRate === undefined))
     lines.push('Where no rate would do, more tokens than the burst were asked for at one moment.');
+  if (policy.concurrency !== undefined)
+    lines.push('The bound on what is in flight is left out: a log does not say how long requests took.');
   if (policy.mode === 'shadow') lines.push('The policy is a shadow: as it is, it would have admitted all of them.');
   if (policy.mode === 'allow')
     lines.push('The mode of the policy is "allow": it denies nobody, whatever its tiers are.');

@@ -1,15 +1,19 @@
+import * as fixedWindow from '../algorithm/fixed-window.js';
+import { leave, newLeakyBucket, waitFor } from '../algorithm/leaky-bucket.js';
+import * as slidingWindowCounter from '../algorithm/sliding-window-counter.js';
+import * as slidingWindowLog from '../algorithm/sliding-window-log.js';
 import { fullBucket, levelAt, type TokenBucket, take } from '../algorithm/token-bucket.js';
 import { type Level, refill } from '../ceiling/exact.js';
 import { InvalidPolicyError } from '../errors.js';
-import type { Algorithm, CeilingTier, LocalTier } from '../policy/policy.js';
-import { MICRO, MICROS_PER_MS, type Microseconds, type Tokens } from '../units.js';
+import type { AlgorithmTerms, CeilingTier, LocalTier } from '../policy/policy.js';
+import { MICRO, MICROS_PER_MS, type Microseconds, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 
 /**
  * One key's limit in one tier, met by past requests. This is all that a replay knows of an algorithm: whatever can say
- * these three things can be replayed. Times never go back.
+ * these three things can be replayed. Times are those of a wall clock, and never go back.
  */
 export interface Limit {
-  /** Whether a request of this cost would pass. Takes nothing. */
+  /** Whether a request of this cost would pass, at once or after its turn has come. Takes nothing. */
   has(cost: Tokens, now: Microseconds): boolean;
   /** Takes the cost of a request that has been seen to pass. */
   take(cost: Tokens, now: Microseconds): void;
@@ -20,31 +24,111 @@ export interface Limit {
 /** Makes the limit of a key that is seen for the first time. */
 export type NewLimit = (now: Microseconds) => Limit;
 
-/** The algorithms that can be replayed, each by the production code of its tier. */
-const LOCAL: { readonly [A in Algorithm]?: (terms: LocalTier) => NewLimit } = {
-  'token-bucket': (terms) => (now) => new LocalBucket(terms, now),
-};
-const CEILING: { readonly [A in Algorithm]?: (terms: CeilingTier) => NewLimit } = {
-  'token-bucket': (terms) => (now) => new CeilingBucket(terms, now),
-};
-
 /** @throws InvalidPolicyError where the algorithm can't be replayed. */
 export function localLimit(terms: LocalTier): NewLimit {
-  return chosen(LOCAL, 'local', terms.algorithm)(terms);
+  if (terms.algorithm === 'token-bucket') return (now) => new LocalBucket(terms, now);
+  return otherLimit('local', terms, Math.round(terms.burst * MICRO), terms.ratePerMs * MICRO);
 }
 
-/** @throws InvalidPolicyError where the algorithm can't be replayed. */
+/**
+ * A ceiling is one limit for the whole fleet, as if every lease were as long as one request.
+ *
+ * @throws InvalidPolicyError where the algorithm can't be replayed.
+ */
 export function ceilingLimit(terms: CeilingTier): NewLimit {
-  return chosen(CEILING, 'ceiling', terms.algorithm)(terms);
+  if (terms.algorithm === 'token-bucket') return (now) => new CeilingBucket(terms, now);
+  return otherLimit('ceiling', terms, terms.burst, (terms.rateNum / terms.rateDen) * MICROS_PER_MS);
 }
 
-function chosen<T>(known: Readonly<Partial<Record<Algorithm, T>>>, tier: 'local' | 'ceiling', algorithm: Algorithm): T {
-  const found = known[algorithm];
-  if (found !== undefined) return found;
-  throw new InvalidPolicyError(
-    `Expected \`${tier}\` to have an algorithm that a replay knows (${Object.keys(known).join(', ')}), got "${algorithm}".`,
-    { path: [tier, 'algorithm'] },
-  );
+/** What is the same in both tiers. */
+function otherLimit(tier: string, terms: AlgorithmTerms, limit: MicroTokens, microsPerMs: number): NewLimit {
+  switch (terms.algorithm) {
+    case 'leaky-bucket':
+      return () => new LeakyQueue(microsPerMs, Math.round(terms.queue * MICRO));
+    case 'fixed-window': {
+      const own = { limit, windowEnd: fixedWindow.windowEnds(terms.windows) };
+      return () => new Counted(fixedWindow, own, fixedWindow.newFixedWindow());
+    }
+    case 'sliding-window-log': {
+      const own = { limit, windowMs: terms.length / MICROS_PER_MS };
+      return () => new Counted(slidingWindowLog, own, slidingWindowLog.newSlidingWindowLog());
+    }
+    case 'sliding-window-counter': {
+      const own = { limit, windowMs: terms.length / MICROS_PER_MS };
+      return () => new Counted(slidingWindowCounter, own, slidingWindowCounter.newSlidingWindowCounter());
+    }
+    default:
+      throw new InvalidPolicyError(
+        `Expected \`${tier}\` to have an algorithm that can be replayed, got "${terms.algorithm}".`,
+        { path: [tier, 'algorithm'] },
+      );
+  }
+}
+
+/** An algorithm that counts what was let through of a limit. */
+interface Counting<Terms, State> {
+  levelAt(state: State, terms: Terms, now: Milliseconds): MicroTokens;
+  take(state: State, terms: Terms, cost: MicroTokens, now: Milliseconds): void;
+}
+
+class Counted<Terms extends { readonly limit: MicroTokens }, State> implements Limit {
+  readonly #algorithm: Counting<Terms, State>;
+  readonly #terms: Terms;
+  readonly #state: State;
+
+  constructor(algorithm: Counting<Terms, State>, terms: Terms, state: State) {
+    this.#algorithm = algorithm;
+    this.#terms = terms;
+    this.#state = state;
+  }
+
+  has(cost: Tokens, now: Microseconds): boolean {
+    return this.#level(now) >= Math.round(cost * MICRO);
+  }
+
+  take(cost: Tokens, now: Microseconds): void {
+    this.#algorithm.take(this.#state, this.#terms, Math.round(cost * MICRO), now / MICROS_PER_MS);
+  }
+
+  isUntouched(now: Microseconds): boolean {
+    return this.#level(now) >= this.#terms.limit;
+  }
+
+  #level(now: Microseconds): MicroTokens {
+    return this.#algorithm.levelAt(this.#state, this.#terms, now / MICROS_PER_MS);
+  }
+}
+
+/** A leaky bucket and those who wait for it: a log has come to its end when the last of them leaves. */
+class LeakyQueue implements Limit {
+  readonly #terms: { readonly microsPerMs: number; readonly queue: MicroTokens };
+  readonly #bucket = newLeakyBucket();
+  /** When each of those leaves who wait, the first of them first, and how much that is. */
+  #waiting: { readonly leavesAt: Milliseconds; readonly cost: MicroTokens }[] = [];
+
+  constructor(microsPerMs: number, queue: MicroTokens) {
+    this.#terms = { microsPerMs, queue };
+  }
+
+  has(cost: Tokens, now: Microseconds): boolean {
+    const ms = now / MICROS_PER_MS;
+    const micro = Math.round(cost * MICRO);
+    if (waitFor(this.#bucket, this.#terms, 0, ms) === 0) return micro <= Math.max(this.#terms.queue, MICRO);
+    this.#waiting = this.#waiting.filter(({ leavesAt }) => leavesAt > ms);
+    const ahead = this.#waiting.reduce((sum, { cost }) => sum + cost, 0);
+    return ahead + micro <= this.#terms.queue;
+  }
+
+  take(cost: Tokens, now: Microseconds): void {
+    const micro = Math.round(cost * MICRO);
+    const leavesAt = Math.max(now / MICROS_PER_MS, this.#bucket.freeAt);
+    if (leavesAt > now / MICROS_PER_MS) this.#waiting.push({ leavesAt, cost: micro });
+    leave(this.#bucket, this.#terms, micro, leavesAt);
+  }
+
+  isUntouched(now: Microseconds): boolean {
+    return this.#bucket.freeAt <= now / MICROS_PER_MS;
+  }
 }
 
 /** The bucket of an instance, in floating point. */

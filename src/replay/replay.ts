@@ -1,3 +1,4 @@
+import { InvalidPolicyError } from '../errors.js';
 import { parsePolicy } from '../policy/parse-policy.js';
 import { type CeilingTier, type Policy, type Terms, termsFor } from '../policy/policy.js';
 import { MICRO, type Microseconds, type Tokens } from '../units.js';
@@ -112,6 +113,8 @@ export class Replay {
     this.#policy = policy;
     this.#instances = instances;
     const { local, ceiling } = policy.terms;
+    if (!local && !ceiling)
+      throw new InvalidPolicyError('Expected a policy with `local` or `ceiling` to replay, got one with neither.');
     this.#default = replayed(policy.terms, {
       local: local?.algorithm === 'token-bucket' ? new TierSizing(localInExactTerms(policy)) : undefined,
       ceiling: ceiling?.algorithm === 'token-bucket' ? new TierSizing(ceiling) : undefined,

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLimiter, type PolicyDocument, parsePolicy } from '../../../src/index.js';
+import { Fields } from '../../../src/policy/fields.js';
+import type { TierDocument } from '../../../src/policy/policy.js';
+import { readTier } from '../../../src/policy/tier.js';
 import { Replay, type ReplayOptions } from '../../../src/replay/index.js';
 import { ceilingLimit, localLimit } from '../../../src/replay/limit.js';
 import { MostDenied } from '../../../src/replay/most-denied.js';
@@ -118,11 +121,50 @@ describe('a replay', () => {
     expect(report.tiers[0]?.sizing?.smallestBurst).toBe(4);
   });
 
+  it.each<[TierDocument, readonly number[], readonly boolean[]]>([
+    // Two a minute of the clock: the second window begins at the full minute, 40 s after START.
+    [{ algorithm: 'fixed-window', limit: 2, window: '1m' }, [0, 0, 39, 1, 0], [true, true, false, true, true]],
+    [{ algorithm: 'sliding-window-log', limit: 2, window: '10s' }, [0, 5, 4, 1, 4], [true, true, false, true, false]],
+    // 4 s into the next window 0.6 of the two still count, and one is room for.
+    [
+      { algorithm: 'sliding-window-counter', limit: 2, window: '10s' },
+      [0, 0, 9, 5, 4],
+      [true, true, false, false, true],
+    ],
+    // One leaves, two wait for 10 s and 20 s; there is room again when the first of them has left.
+    [{ algorithm: 'leaky-bucket', rate: 6, per: '1m', queue: 2 }, [0, 0, 0, 0, 10], [true, true, true, false, true]],
+  ])('decides %j by the production code, in either tier', (document, gaps, expected) => {
+    const fields = Fields.read({ local: document, ceiling: document }, '', '');
+    const local = readTier(fields, 'local')?.local;
+    const ceiling = readTier(fields, 'ceiling')?.ceiling;
+    if (!local || !ceiling) throw new Error('Expected two tiers.');
+    for (const newLimit of [localLimit(local), ceilingLimit(ceiling)]) {
+      let now = START;
+      const limit = newLimit(now);
+      expect(limit.isUntouched(now)).toBe(true);
+      const decisions = gaps.map((gap) => {
+        now += gap * 1e6;
+        const passes = limit.has(1, now);
+        if (passes) limit.take(1, now);
+        return passes;
+      });
+      expect(decisions).toEqual(expected);
+      expect(limit.isUntouched(now)).toBe(false);
+      expect(limit.isUntouched(now + 3_600e6)).toBe(true);
+    }
+  });
+
   it('refuses an algorithm that it does not know, by name', () => {
-    const log = { ...parsePolicy({ name: 'a', local: { rate: 1, burst: 1 } }).terms.local, algorithm: 'token-ring' };
-    const message = 'to have an algorithm that a replay knows (token-bucket';
-    expect(() => localLimit(log as never)).toThrow(`Expected \`local\` ${message}`);
-    expect(() => ceilingLimit(log as never)).toThrow(`Expected \`ceiling\` ${message}`);
+    const { local, ceiling } = parsePolicy({
+      name: 'a',
+      local: { rate: 1, burst: 1 },
+      ceiling: { rate: 1, burst: 1 },
+    }).terms;
+    const message = 'to have an algorithm that can be replayed, got "token-ring".';
+    expect(() => localLimit({ ...local, algorithm: 'token-ring' } as never)).toThrow(`Expected \`local\` ${message}`);
+    expect(() => ceilingLimit({ ...ceiling, algorithm: 'token-ring' } as never)).toThrow(
+      `Expected \`ceiling\` ${message}`,
+    );
   });
 });
 
