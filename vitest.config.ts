@@ -19,7 +19,12 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts', 'test/chaos/**/*.test.ts', 'test/lua/**/*.test.ts'],
+          include: [
+            'test/integration/**/*.test.ts',
+            'test/examples/**/*.test.ts',
+            'test/chaos/**/*.test.ts',
+            'test/lua/**/*.test.ts',
+          ],
           globalSetup: ['./test/support/global-setup.ts'],
           // The files share one Redis and one NATS server, and freeze or kill servers of their own: side by side on few
           // cores they would fail each other's deadlines.

@@ -64,6 +64,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: [...FOUNDATION, 'index'],
   middleware: [...FOUNDATION, 'index', 'http', 'key'],
   outbound: [...FOUNDATION, 'index', 'http'],
+  migration: [...FOUNDATION, 'index', 'http'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
 
   replay: [...FOUNDATION, 'algorithm', 'ceiling/exact', 'key', 'policy'],

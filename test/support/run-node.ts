@@ -8,9 +8,16 @@ export interface NodeRun {
 }
 
 /** Runs Node with `args`, and `input` as its standard input, until it ends. Neither of its outputs is a terminal. */
-export function runNode(args: readonly string[], input: string | Uint8Array = ''): Promise<NodeRun> {
+export function runNode(
+  args: readonly string[],
+  input: string | Uint8Array = '',
+  environment: Readonly<Record<string, string>> = {},
+): Promise<NodeRun> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...environment },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     const run: NodeRun = { code: null, stdout: '', stderr: '' };
     child.stdout.on('data', (chunk) => (run.stdout += chunk));
     child.stderr.on('data', (chunk) => (run.stderr += chunk));
