@@ -48,7 +48,7 @@ export class Program {
   }
 }
 
-/** Runs a program of the documentation to its end. */
-export async function outputOf(file: string, environment: Record<string, string> = {}): Promise<NodeRun> {
-  return runNode([file], '', environment);
+/** Runs a program of the documentation, with its arguments, to its end. */
+export function outputOf(args: readonly string[], environment: Record<string, string> = {}): Promise<NodeRun> {
+  return runNode(args, '', environment);
 }
