@@ -7,11 +7,15 @@ import type { InstanceClock } from './instance-clock.js';
 import type { Link } from './network.js';
 import type { Dice } from './random.js';
 
-/** The policies as published, and who watches them: each instance hears of a change after a delay of its own. */
+/**
+ * The policies as published, and who watches them: each instance hears of a change after a delay of its own. What
+ * instances were given when they were made has not been published, and is no news to them.
+ */
 export class PolicyFeed {
   readonly #queue: EventQueue;
   readonly #dice: Dice;
   readonly #delayMs: Milliseconds;
+  readonly #given: ReadonlyMap<string, PolicyDocument>;
   readonly #stored = new Map<string, PolicyDocument>();
   readonly #watchers = new Set<Watcher>();
 
@@ -19,12 +23,13 @@ export class PolicyFeed {
     this.#queue = queue;
     this.#dice = dice;
     this.#delayMs = delayMs;
-    for (const policy of policies) this.#stored.set(policy.name, policy);
+    this.#given = new Map(policies.map((policy) => [policy.name, policy]));
   }
 
   /** Stores a newer version, and tells everybody. */
   publish(document: PolicyDocument): void {
-    const version = (this.#stored.get(document.name)?.version ?? 0) + 1;
+    const { version: before = 0 } = this.#stored.get(document.name) ?? this.#given.get(document.name) ?? {};
+    const version = before + 1;
     const published = { ...document, version };
     this.#stored.set(document.name, published);
     for (const watcher of this.#watchers) {
