@@ -1,10 +1,11 @@
 import type { CeilingStore } from './ceiling/ceiling-store.js';
 import type { GivenRedisClient } from './ceiling/node-redis.js';
 import { HeadgateError } from './errors.js';
-import { Limiter } from './limiter/limiter.js';
+import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
 import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
 import type { NatsConnection } from './policy/nats-client.js';
 import { parsePolicies } from './policy/parse-policy.js';
+import type { Policy } from './policy/policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
 import { staticPolicySource } from './policy/static-source.js';
@@ -41,6 +42,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     weight: options.weight ?? 1,
     deadlineMs: options.callDeadlineMs ?? 100,
     maxKeys: options.maxKeys ?? 100_000,
+    seatDesk: await seatDesk(policies),
     store,
     source,
     registry,
@@ -80,6 +82,14 @@ async function ceilingStore(options: LimiterOptions<GivenRedisClient>, observer:
     ...(newStore && { newStore }),
     ...(keyPrefix && { prefix: keyPrefix }),
   });
+}
+
+/** What counts those in flight, where a policy given in code limits them; else it is loaded by the first who enters. */
+async function seatDesk(policies: readonly Policy[]): Promise<SeatDeskClass | undefined> {
+  const counts = policies.some(({ terms, overrides }) =>
+    [terms, ...overrides.values()].some(({ concurrency }) => concurrency),
+  );
+  return counts ? (await import('./seat/seat-desk.js')).SeatDesk : undefined;
 }
 
 async function policySource(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<PolicySource> {

@@ -1,3 +1,4 @@
+import { CELL, CELLS_A_KEY } from '../cells.js';
 import { type Policy, type Terms, termsFor } from '../policy/policy.js';
 import type { PolicyCounters } from '../telemetry/observer.js';
 import type { Microseconds, MicroTokens, Milliseconds } from '../units.js';
@@ -5,6 +6,10 @@ import { Demand, type Share } from './sizing.js';
 import type { StoreClock } from './store-clock.js';
 import type { Sleeper } from './wake-queue.js';
 import type { Wallet } from './wallet.js';
+
+// Here, so that they are constants to the compiler, which those of another module are not.
+const { balance: BALANCE, endsAt: ENDS_AT, lowWater: LOW_WATER, attempted: ATTEMPTED } = CELL;
+const { blockedUntil: BLOCKED_UNTIL, unmet: UNMET, activeAt: ACTIVE_AT } = CELL;
 
 /** The policy an account draws under, shared by all its keys; replaced in place when a newer version arrives. */
 export interface LeasedPolicy {
@@ -57,28 +62,18 @@ export class Account implements Wallet, Sleeper, Share {
   /** Where its bucket is kept. For good: a wallet must never be reported to another bucket. */
   readonly ledger: string;
 
-  balance: MicroTokens = 0;
-  endsAt: Milliseconds = Number.NEGATIVE_INFINITY;
-  /** Callers ask the keeper to renew once the balance is below this. */
-  lowWater: MicroTokens = 0;
-  /** Asked for since demand was last measured. */
-  attempted: MicroTokens = 0;
+  #cells: Float64Array;
+  #first: number;
   /** Costs of all waiting callers together, and of the first; what a caller that does not wait missed. */
   waiting: MicroTokens = 0;
   waitingHead: MicroTokens = 0;
   missed: MicroTokens = 0;
 
   readonly demand: Demand;
-  /** When it was last seen to be in use. */
-  declare activeAt: Milliseconds;
   level = 0;
   horizonMs: Milliseconds = 0;
-  /** Asking before this is useless; 0: ask whenever there is need. */
-  blockedUntil: Milliseconds = 0;
   /** When the unmet need could be met at the earliest, as the last reply said. */
   retryAt: Milliseconds = 0;
-  /** The need that was not met and that those two speak of; less than it may be there. 0: they hold for any need. */
-  unmet: MicroTokens = 0;
   flight: Flight | undefined;
   /** Whether it is in the list of this tick. */
   queued = false;
@@ -107,15 +102,94 @@ export class Account implements Wallet, Sleeper, Share {
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
   wakeSlot = 0;
 
-  constructor(key: string, owner: LeasedPolicy, clock: StoreClock, now: Milliseconds) {
+  /** @param first where the row of its key begins in `cells` */
+  constructor(
+    key: string,
+    owner: LeasedPolicy,
+    clock: StoreClock,
+    cells: Float64Array,
+    first: number,
+    now: Milliseconds,
+  ) {
     this.key = key;
+    this.#cells = cells;
+    this.#first = first;
+    this.balance = 0;
+    this.endsAt = Number.NEGATIVE_INFINITY;
+    this.lowWater = 0;
+    this.attempted = 0;
+    this.blockedUntil = 0;
+    this.unmet = 0;
+    this.activeAt = now;
     this.owner = owner;
     this.policy = owner.policy;
     this.terms = termsFor(owner.policy, key);
     this.ledger = ledgerName(this.policy, this.terms);
     this.clock = clock;
     this.demand = new Demand(now);
-    this.activeAt = now;
+  }
+
+  get balance(): MicroTokens {
+    return this.#cells[this.#first + BALANCE] as number;
+  }
+  set balance(balance: MicroTokens) {
+    this.#cells[this.#first + BALANCE] = balance;
+  }
+
+  get endsAt(): Milliseconds {
+    return this.#cells[this.#first + ENDS_AT] as number;
+  }
+  set endsAt(endsAt: Milliseconds) {
+    this.#cells[this.#first + ENDS_AT] = endsAt;
+  }
+
+  /** Callers ask the keeper to renew once the balance is below this. */
+  get lowWater(): MicroTokens {
+    return this.#cells[this.#first + LOW_WATER] as number;
+  }
+  set lowWater(lowWater: MicroTokens) {
+    this.#cells[this.#first + LOW_WATER] = lowWater;
+  }
+
+  /** Asked for since demand was last measured. */
+  get attempted(): MicroTokens {
+    return this.#cells[this.#first + ATTEMPTED] as number;
+  }
+  set attempted(attempted: MicroTokens) {
+    this.#cells[this.#first + ATTEMPTED] = attempted;
+  }
+
+  /** Asking before this is useless; 0: ask whenever there is need. */
+  get blockedUntil(): Milliseconds {
+    return this.#cells[this.#first + BLOCKED_UNTIL] as number;
+  }
+  set blockedUntil(blockedUntil: Milliseconds) {
+    this.#cells[this.#first + BLOCKED_UNTIL] = blockedUntil;
+  }
+
+  /**
+   * The need that was not met, and that `blockedUntil` and `retryAt` speak of; less than it may be there. 0: they hold
+   * for any need.
+   */
+  get unmet(): MicroTokens {
+    return this.#cells[this.#first + UNMET] as number;
+  }
+  set unmet(unmet: MicroTokens) {
+    this.#cells[this.#first + UNMET] = unmet;
+  }
+
+  /** When it was last seen to be in use. */
+  get activeAt(): Milliseconds {
+    return this.#cells[this.#first + ACTIVE_AT] as number;
+  }
+  set activeAt(activeAt: Milliseconds) {
+    this.#cells[this.#first + ACTIVE_AT] = activeAt;
+  }
+
+  /** Takes its numbers with it: the row of its key is another's from now on. */
+  leaveRow(): void {
+    this.#cells = this.#cells.slice(this.#first, this.#first + CELLS_A_KEY);
+    this.#first = 0;
   }
 
   /** Under which name the store fences its terms. */

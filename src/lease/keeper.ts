@@ -78,15 +78,15 @@ export class Keeper {
     if (!this.#parts.store.leaseNow) this.#fleet.start();
   }
 
-  /** An account for `key`; the keeper holds no reference to it until it is asked to do something. */
-  open(key: string, owner: LeasedPolicy): Account {
+  /** An account for `key`, its row in `cells`; the keeper holds no reference to it until it is asked for something. */
+  open(key: string, owner: LeasedPolicy, cells: Float64Array, first: number): Account {
     const partition = partitionOf(ledgerName(owner.policy, termsFor(owner.policy, key)), key);
     let clock = this.#clocks.get(partition);
     if (!clock) {
       clock = new StoreClock();
       this.#clocks.set(partition, clock);
     }
-    return new Account(key, owner, clock, this.#parts.time.now());
+    return new Account(key, owner, clock, cells, first, this.#parts.time.now());
   }
 
   /** Whether this account can't get tokens now: its store, or its part of it, does not answer. */
@@ -128,10 +128,7 @@ export class Keeper {
     if (this.#mayAsk(account, cost, now)) this.#enqueueOnce(account);
   }
 
-  /**
-   * Fetches at once, where the store is in this process and asking is useful: answers whether `cost` is there now.
-   * `counted`: it is part of what the account's waiting callers need.
-   */
+  /** Fetches at once where that can be: answers whether `cost` is there now. `counted`: those who wait need it. */
   fetchNow(account: Account, cost: MicroTokens, counted: boolean, now: Milliseconds): boolean {
     if (!this.#parts.store.leaseNow || !this.#breaker.admits(now) || !this.#mayAsk(account, cost, now)) return false;
     if (!counted) account.missed = Math.max(account.missed, cost);
@@ -184,6 +181,7 @@ export class Keeper {
 
   /** Lets go of an account that is being forgotten. */
   forget(account: Account): void {
+    account.leaveRow();
     this.#wakes.forget(account);
   }
 
@@ -359,7 +357,7 @@ export class Keeper {
   #woken(account: Account, now: Milliseconds): void {
     this.#noticeSuspend(now);
     this.#expire(account, now);
-    if (account.attempted > 0) account.activeAt = now;
+    if (account.attempted > 0) account.measure(now);
     if (account.balance > 0 && (account.unused(now) || now >= account.renewAt)) account.forced = true;
     const due = account.waiting > account.balance || account.missed > 0;
     if (account.forced || (due && now >= account.blockedUntil)) this.#enqueueOnce(account);

@@ -4,7 +4,7 @@ import { liveBalance } from '../lease/wallet.js';
 import type { CeilingTerms } from '../policy/policy.js';
 import type { Observer } from '../telemetry/observer.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
-import { type Decision, groundsOf, isAllowed, VERDICT, type Verdict } from './decision.js';
+import { type Allowed, type Decision, groundsOf, isAllowed, VERDICT, type Verdict } from './decision.js';
 import type { Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
 import type { PolicyState } from './policy-state.js';
@@ -23,11 +23,7 @@ export class Clerk {
     this.#judge = judge;
   }
 
-  /**
-   * @param ahead micro-tokens of those who are served before this caller
-   *
-   * Each kind of answer is one literal, its fields in one order: a spread would cost more than all the rest.
-   */
+  /** @param ahead micro-tokens of those who are served before this caller */
   decided(
     state: KeyState,
     verdict: Verdict,
@@ -36,16 +32,38 @@ export class Clerk {
     ahead: MicroTokens,
     now: Milliseconds,
   ): Decision {
-    const passes = isAllowed(verdict);
-    let shadow = false;
-    if (passes) this.allowed(state, verdict, cost);
-    else shadow = this.denied(state, verdict, cost, micro, ahead, now);
+    if (isAllowed(verdict)) {
+      this.allowed(state, verdict, cost);
+      return this.allowance(state, now);
+    }
+    const passes = this.denied(state, verdict, cost, micro, ahead, now);
+    const { limitedBy, reason } = groundsOf(verdict, state.overflow);
+    const retryAfterMs = this.#judge.wait(state, verdict, micro, ahead, now);
+    const { policy, policyVersion, remaining, limit, resetAfterMs, degraded } = this.allowance(state, now);
+    if (passes) {
+      const shadow = { limitedBy, reason, retryAfterMs };
+      return { allowed: true, policy, policyVersion, remaining, limit, resetAfterMs, degraded, shadow };
+    }
+    return {
+      allowed: false,
+      policy,
+      policyVersion,
+      remaining,
+      limit,
+      resetAfterMs,
+      degraded,
+      limitedBy,
+      reason,
+      retryAfterMs,
+    };
+  }
 
-    const { policy } = this.#owner;
+  /** What a caller that is allowed is told: what is left, of how much, and when all of it will be there again. */
+  allowance(state: KeyState, now: Milliseconds): Allowed {
+    const { name: policy, version: policyVersion } = this.#owner.policy;
     const { account, terms } = state;
     const { local, ceiling, mode } = terms;
     const degraded = account !== undefined && this.#keeper.unreachable(account);
-    // What is left, of how much, and when all of it will be there again.
     let remaining = Number.POSITIVE_INFINITY;
     let limit = Number.POSITIVE_INFINITY;
     let resetAfterMs: Milliseconds | undefined = 0;
@@ -69,27 +87,7 @@ export class Clerk {
       // Nobody overtakes those who wait.
       remaining = state.waiters === undefined ? Math.floor(remaining) : 0;
     }
-
-    const { name, version: policyVersion } = policy;
-    if (passes) return { allowed: true, policy: name, policyVersion, remaining, limit, resetAfterMs, degraded };
-    const { limitedBy, reason } = groundsOf(verdict, state.overflow);
-    const retryAfterMs = this.#judge.wait(state, verdict, micro, ahead, now);
-    if (shadow) {
-      const denial = { limitedBy, reason, retryAfterMs };
-      return { allowed: true, policy: name, policyVersion, remaining, limit, resetAfterMs, degraded, shadow: denial };
-    }
-    return {
-      allowed: false,
-      policy: name,
-      policyVersion,
-      remaining,
-      limit,
-      resetAfterMs,
-      degraded,
-      limitedBy,
-      reason,
-      retryAfterMs,
-    };
+    return { allowed: true, policy, policyVersion, remaining, limit, resetAfterMs, degraded };
   }
 
   allowed(state: KeyState, verdict: Verdict, cost: Tokens): void {

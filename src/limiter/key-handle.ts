@@ -3,7 +3,6 @@ import { type AcquireOptions, checkAcquireOptions } from './acquire-options.js';
 import type { Decision } from './decision.js';
 import type { KeyState } from './key-state.js';
 import type { KeyTable } from './key-table.js';
-import type { PolicyState } from './policy-state.js';
 import type { Teller } from './teller.js';
 
 /**
@@ -13,15 +12,13 @@ import type { Teller } from './teller.js';
  */
 export class KeyHandle {
   readonly key: string;
-  readonly #owner: PolicyState;
   readonly #keys: KeyTable;
   readonly #teller: Teller;
   #state: KeyState | undefined;
 
   /** @internal Made by `PolicyLimiter.key`. */
-  constructor(key: string, owner: PolicyState, keys: KeyTable, teller: Teller) {
+  constructor(key: string, keys: KeyTable, teller: Teller) {
     this.key = key;
-    this.#owner = owner;
     this.#keys = keys;
     this.#teller = teller;
   }
@@ -30,6 +27,12 @@ export class KeyHandle {
   tryAcquire(cost: Tokens = 1): boolean {
     const micro = this.#teller.micro(this.key, cost);
     const now = this.#teller.now();
+    const state = this.#state;
+    if (state?.kept) {
+      const { plain } = this.#teller;
+      if (plain.passes(state.cells, state.first, cost, micro, now)) return true;
+      if (plain.denies(state.cells, state.first, cost, micro, now)) return false;
+    }
     return this.#teller.tryAcquire(this.#find(now), cost, micro, now);
   }
 
@@ -53,11 +56,10 @@ export class KeyHandle {
     }
   }
 
-  /** The state the key has now: that of the last call, unless it was dropped since or its terms have changed. */
+  /** The state the key has now: that of the last call, unless it was dropped since. */
   #find(now: Milliseconds): KeyState {
     const state = this.#state;
-    if (state?.kept && state.policy === this.#owner.policy) return state;
-    this.#state = this.#keys.find(this.key, now);
+    this.#state = state?.kept ? this.#keys.refresh(state, now) : this.#keys.find(this.key, now);
     return this.#state;
   }
 }

@@ -1,4 +1,5 @@
 import type { TokenBucket } from '../algorithm/token-bucket.js';
+import { CELL, CELLS_A_KEY } from '../cells.js';
 import type { Account } from '../lease/account.js';
 import type { Sleeper } from '../lease/wake-queue.js';
 import type { Policy, Terms } from '../policy/policy.js';
@@ -6,19 +7,25 @@ import type { Milliseconds, Tokens } from '../units.js';
 import type { ShareBucket } from './share-bucket.js';
 import type { WaitQueue } from './wait-queue.js';
 
+// Here, so that they are constants to the compiler, which those of another module are not.
+const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
+
+/** Of a state that has no place in the table: it may be written to, by whoever still has hold of it. */
+export const NOWHERE = -1;
+
 /** All that this process keeps for one key of one policy: its local bucket, its account with the ceiling, its queue. */
 export class KeyState implements TokenBucket, Sleeper {
   readonly key: string;
   /** Stands for all keys there was no room for. */
   readonly overflow: boolean;
-  /** Whether it is what the table has for its key: not dropped since, and not the bucket of the overflow. */
-  kept: boolean;
+  /** Where it lies in the table; `NOWHERE`: dropped, or the bucket of the overflow. */
+  slot: number;
+  cells: Float64Array;
+  /** Where its row begins in `cells`. */
+  first: number;
   /** The policy these terms are of; another one in force means that the state must be re-shaped. */
   policy: Policy;
   terms: Terms;
-  // Declared, not defined: a field that begins as `undefined` makes V8 box every number that is written to it.
-  declare tokens: Tokens;
-  declare at: Milliseconds;
   account: Account | undefined;
   /** Callers of `acquire` that wait; undefined while there are none. */
   waiters: WaitQueue | undefined;
@@ -27,13 +34,44 @@ export class KeyState implements TokenBucket, Sleeper {
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
   wakeSlot = 0;
 
-  constructor(key: string, overflow: boolean, policy: Policy, terms: Terms, now: Milliseconds) {
+  constructor(key: string, slot: number, cells: Float64Array, first: number, policy: Policy, terms: Terms) {
     this.key = key;
-    this.overflow = overflow;
-    this.kept = !overflow;
+    this.overflow = slot === NOWHERE;
+    this.slot = slot;
+    this.cells = cells;
+    this.first = first;
     this.policy = policy;
     this.terms = terms;
-    this.tokens = terms.local?.burst ?? 0;
-    this.at = now;
+  }
+
+  /** Whether it is what the table has for its key. */
+  get kept(): boolean {
+    return this.slot !== NOWHERE;
+  }
+
+  get tokens(): Tokens {
+    return this.cells[this.first + TOKENS] as number;
+  }
+  set tokens(tokens: Tokens) {
+    this.cells[this.first + TOKENS] = tokens;
+  }
+
+  get at(): Milliseconds {
+    return this.cells[this.first + AT] as number;
+  }
+  set at(at: Milliseconds) {
+    this.cells[this.first + AT] = at;
+  }
+
+  /** The edition of the policy under which the cells alone decide; 0: they don't. */
+  set plain(edition: number) {
+    this.cells[this.first + PLAIN] = edition;
+  }
+
+  /** Takes its numbers with it: its row is another's from now on. */
+  leaveRow(): void {
+    this.cells = this.cells.slice(this.first, this.first + CELLS_A_KEY);
+    this.first = 0;
+    this.slot = NOWHERE;
   }
 }

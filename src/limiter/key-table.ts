@@ -1,134 +1,230 @@
 import { levelAt } from '../algorithm/token-bucket.js';
+import { CELLS_A_KEY } from '../cells.js';
 import { InvalidKeyError, show } from '../errors.js';
 import { ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
 import { type Policy, termsFor } from '../policy/policy.js';
+import type { Time, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
-import { KeyState } from './key-state.js';
+import { KeyIndex } from './key-index.js';
+import { firstCellOf, KeyPages, pageOf } from './key-pages.js';
+import { KeyState, NOWHERE } from './key-state.js';
 import type { PolicyState } from './policy-state.js';
 
 /** Longest key, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 512;
 /** The key of the bucket that all keys share for which there is no room; no caller's key is empty. */
 const OVERFLOW_KEY = '';
-/** How many of the oldest keys are looked at for one that can be dropped when a new one needs its place. */
+/** How many keys are looked at for one that can be dropped when a new one needs its place. */
 const CANDIDATES = 8;
 /** A key unused for this long is dropped, if its bucket is full and its wallet empty. */
 const UNUSED_MS: Milliseconds = 1_000;
+/** Keys are looked at in turn for such as are unused: so many at once, with a pause, each of them not more often than this. */
+const AT_ONCE = 1_024;
+const PAUSE_MS: Milliseconds = 5;
+const ROUND_MS: Milliseconds = 1_000;
+/** And not more rarely than this. */
+const LONGEST_ROUND_MS: Milliseconds = 86_400_000;
 
-/** The keys of one policy: at most `maxKeys` besides those with an override, and one overflow bucket for the rest. */
+/** What a table is made of. */
+export interface KeyTableParts {
+  readonly owner: PolicyState;
+  readonly keeper: Keeper;
+  readonly wakes: WakeQueue<KeyState>;
+  readonly time: Time;
+  readonly maxKeys: number;
+}
+
+/**
+ * The keys of one policy: at most `maxKeys` besides those with an override, and one overflow bucket for the rest. Those
+ * that go unused are dropped by a hand that goes round them as that of a clock: a key costs no timer of its own, and
+ * none of its own calls does anything for it.
+ */
 export class KeyTable {
-  readonly #states = new Map<string, KeyState>();
-  readonly #owner: PolicyState;
-  readonly #keeper: Keeper;
-  readonly #wakes: WakeQueue<KeyState>;
-  readonly #maxKeys: number;
+  readonly #parts: KeyTableParts;
+  readonly #index = new KeyIndex();
+  readonly #pages = new KeyPages();
   #overflow: KeyState | undefined;
+  /** The next slot to be looked at, and how many are left in this round. */
+  #hand = 0;
+  #left = 0;
+  /** When the first of those that were looked at in this round may be dropped, at the earliest. */
+  #soonest: Milliseconds = Number.POSITIVE_INFINITY;
+  #timer: Timer | undefined;
+  #timerAt: Milliseconds = Number.POSITIVE_INFINITY;
 
-  constructor(owner: PolicyState, keeper: Keeper, wakes: WakeQueue<KeyState>, maxKeys: number) {
-    this.#owner = owner;
-    this.#keeper = keeper;
-    this.#wakes = wakes;
-    this.#maxKeys = maxKeys;
+  constructor(parts: KeyTableParts) {
+    this.#parts = parts;
   }
 
   get size(): number {
-    return this.#states.size;
+    return this.#pages.size;
   }
 
   *states(): Iterable<KeyState> {
-    yield* this.#states.values();
+    yield* this.#pages.states();
     if (this.#overflow) yield this.#overflow;
+  }
+
+  /** Where `key` lies; undefined: it is new, or has no place of its own. */
+  slotOf(key: string): number | undefined {
+    return this.#index.get(key);
+  }
+
+  /** The cells among which those of the key in `slot` are. */
+  cellsOf(slot: number): Float64Array {
+    return this.#pages.cells[pageOf(slot)] as Float64Array;
   }
 
   /** The state of `key`, shaped by the policy in force. Checks a key only where it is new: the others have been. */
   find(key: string, now: Milliseconds): KeyState {
-    const state = this.#states.get(key) ?? this.#admit(key, now);
-    if (state.policy !== this.#owner.policy) this.#reshape(state, now);
-    return state;
+    return this.open(key, this.#index.get(key), now);
+  }
+
+  /** The same, where it is known what {@link slotOf} says. */
+  open(key: string, slot: number | undefined, now: Milliseconds): KeyState {
+    return this.refresh(slot === undefined ? this.#admit(key, now) : (this.#pages.at(slot) as KeyState), now);
   }
 
   /** The state of an account's key, if it is still here. */
   peek(key: string): KeyState | undefined {
-    return key === OVERFLOW_KEY ? this.#overflow : this.#states.get(key);
+    if (key === OVERFLOW_KEY) return this.#overflow;
+    const slot = this.#index.get(key);
+    return slot === undefined ? undefined : this.#pages.at(slot);
   }
 
-  /** Brings a state under the policy in force now, without a call for it. */
-  refresh(state: KeyState, now: Milliseconds): void {
-    if (state.policy !== this.#owner.policy) this.#reshape(state, now);
+  /** Brings a state under the policy in force now, and back to where its cells decide if they can. */
+  refresh(state: KeyState, now: Milliseconds): KeyState {
+    if (state.policy !== this.#parts.owner.policy) this.#reshape(state, now);
+    if (this.#isPlain(state)) state.plain = this.#parts.owner.edition;
+    return state;
   }
 
-  /** Woken because it may have gone unused: drops it, or looks again later. */
-  review(state: KeyState, now: Milliseconds): void {
-    if (!state.kept) return;
-    if (this.#droppable(state, now)) this.#drop(state);
-    else this.#reviewLater(state, now);
+  /** Looks for no unused keys any more. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timerAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Whether nothing but its cells is needed to decide about a key. Whoever changes that writes 0 to `plain`. */
+  #isPlain({ terms, policy, waiters, overflow }: KeyState): boolean {
+    const { local, mode } = terms;
+    return (
+      terms === policy.terms &&
+      waiters === undefined &&
+      !overflow &&
+      (mode === 'enforce' || mode === 'shadow') &&
+      (local === undefined || local.algorithm === 'token-bucket')
+    );
   }
 
   #admit(key: string, now: Milliseconds): KeyState {
     checkKey(key);
+    const { owner, maxKeys } = this.#parts;
     // Whoever has terms of its own keeps them: there are only as many as the policy names.
-    const named = this.#owner.policy.overrides.has(key);
-    if (this.#states.size >= this.#maxKeys && !named && !this.#makeRoom(now)) {
-      this.#overflow ??= this.#open(OVERFLOW_KEY, true, now);
+    const named = owner.policy.overrides.has(key);
+    if (this.size >= maxKeys && !named && !this.#makeRoom(now)) {
+      this.#overflow ??= this.#newState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, now);
       return this.#overflow;
     }
-    const state = this.#open(key, false, now);
-    this.#states.set(key, state);
-    this.#reviewLater(state, now);
+    const slot = this.#pages.take();
+    const state = this.#newState(key, slot, this.cellsOf(slot), firstCellOf(slot), now);
+    this.#pages.put(slot, state);
+    this.#index.add(key, slot);
+    this.#lookBy(now + ROUND_MS, now);
     return state;
   }
 
-  #open(key: string, overflow: boolean, now: Milliseconds): KeyState {
-    const { policy } = this.#owner;
-    const state = new KeyState(key, overflow, policy, termsFor(policy, key), now);
-    if (state.terms.ceiling) state.account = this.#keeper.open(key, this.#owner);
+  #newState(key: string, slot: number, cells: Float64Array, first: number, now: Milliseconds): KeyState {
+    const { owner, keeper } = this.#parts;
+    const { policy } = owner;
+    const state = new KeyState(key, slot, cells, first, policy, termsFor(policy, key));
+    state.tokens = state.terms.local?.burst ?? 0;
+    state.at = now;
+    if (state.terms.ceiling) state.account = keeper.open(key, owner, cells, first);
     return state;
   }
 
+  /** Drops one of the next few keys that can be. */
   #makeRoom(now: Milliseconds): boolean {
-    let looked = 0;
-    for (const [key, state] of this.#states) {
-      if (this.#droppable(state, now)) {
-        this.#drop(state);
-        return true;
-      }
-      if (++looked >= CANDIDATES) break;
-      // Looked at and needed: to the back of the line, so that the next ones are looked at next time.
-      this.#states.delete(key);
-      this.#states.set(key, state);
+    for (let looked = 0, steps = 0; looked < CANDIDATES && steps < this.#pages.extent; steps++) {
+      const state = this.#next();
+      if (state === undefined) continue;
+      looked += 1;
+      if (this.#droppableAt(state, now) > now) continue;
+      this.#drop(state);
+      return true;
     }
     return false;
   }
 
+  /** What lies in the slot that the hand points to, which then points to the next. */
+  #next(): KeyState | undefined {
+    if (this.#hand >= this.#pages.extent) this.#hand = 0;
+    return this.#pages.at(this.#hand++);
+  }
+
+  #lookBy(at: Milliseconds, now: Milliseconds): void {
+    if (at >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.#parts.time.after(at - now, () => this.#look());
+  }
+
+  /** Looks at the next keys of this round, and sees to it that the rest will be, and all of them again. */
+  #look(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const now = this.#parts.time.now();
+    if (this.#left <= 0) {
+      this.#left = this.#pages.extent;
+      this.#soonest = Number.POSITIVE_INFINITY;
+    }
+    for (let i = Math.min(AT_ONCE, this.#left); i > 0; i--) {
+      const state = this.#next();
+      if (state === undefined) continue;
+      const at = this.#droppableAt(state, now);
+      if (at <= now) this.#drop(state);
+      else this.#soonest = Math.min(this.#soonest, at);
+    }
+    this.#left -= AT_ONCE;
+    if (this.#left > 0) this.#lookBy(now + PAUSE_MS, now);
+    else if (this.size > 0)
+      this.#lookBy(now + Math.min(LONGEST_ROUND_MS, Math.max(ROUND_MS, this.#soonest - now)), now);
+  }
+
   #drop(state: KeyState): void {
-    this.#states.delete(state.key);
-    state.kept = false;
-    this.#wakes.forget(state);
-    if (state.account) this.#keeper.forget(state.account);
+    const { keeper, wakes } = this.#parts;
+    const { slot } = state;
+    this.#index.delete(state.key);
+    wakes.forget(state);
+    if (state.account) keeper.forget(state.account);
+    state.leaveRow();
+    this.#pages.give(slot);
+    if (this.size === 0) this.#index.clear();
   }
 
-  /** Whether forgetting a key is the same as keeping it: local bucket full, wallet empty, nothing owed or awaited. */
-  #droppable(state: KeyState, now: Milliseconds): boolean {
-    if (state.waiters !== undefined) return false;
+  /**
+   * When a key may be forgotten, if nobody asks for it until then: once that is the same as keeping it, its local bucket
+   * full, its wallet empty, nothing owed or awaited.
+   */
+  #droppableAt(state: KeyState, now: Milliseconds): Milliseconds {
+    const { account, waiters, wakeAt } = state;
     const { local } = state.terms;
-    if (local && levelAt(state, local, now) < local.burst) return false;
-    const { account } = state;
-    if (!account) return true;
+    // Those who wait are looked after by then.
+    if (waiters !== undefined) return Math.max(now + UNUSED_MS, wakeAt < Number.POSITIVE_INFINITY ? wakeAt : 0);
+    const missing = local ? local.burst - levelAt(state, local, now) : 0;
+    if (local && missing > 0) return now + Math.max(1, missing / local.ratePerMs);
+    if (!account) return now;
+    if (!account.idle) return now + UNUSED_MS;
     if (account.attempted > 0) account.measure(now);
-    return account.idle && now >= account.blockedUntil && now - account.activeAt >= UNUSED_MS;
-  }
-
-  #reviewLater(state: KeyState, now: Milliseconds): void {
-    const { local } = state.terms;
-    const untilFull = local ? (local.burst - levelAt(state, local, now)) / local.ratePerMs : 0;
-    this.#wakes.wakeBy(state, now + Math.max(UNUSED_MS, untilFull));
+    return Math.max(account.blockedUntil, account.activeAt + UNUSED_MS);
   }
 
   /** Brings a state of an older policy under the one in force: local tokens are inherited, the account is re-termed. */
   #reshape(state: KeyState, now: Milliseconds): void {
-    const { policy, since } = this.#owner;
+    const { owner, keeper } = this.#parts;
+    const { policy, since } = owner;
     const from = state.terms.local;
     const terms = termsFor(policy, state.key);
     const to = terms.local;
@@ -140,14 +236,15 @@ export class KeyTable {
     }
     state.policy = policy;
     state.terms = terms;
+    state.plain = 0;
     const { account } = state;
     if (account && (!terms.ceiling || account.ledger !== ledgerName(policy, terms))) {
-      this.#keeper.release(account, now);
+      keeper.release(account, now);
       state.account = undefined;
     }
     if (!terms.ceiling) return;
-    if (state.account) this.#keeper.reconcile(state.account);
-    else state.account = this.#keeper.open(state.key, this.#owner);
+    if (state.account) keeper.reconcile(state.account);
+    else state.account = keeper.open(state.key, owner, state.cells, state.first);
   }
 }
 

@@ -7,7 +7,7 @@ import type { Policy } from '../policy/policy.js';
 import type { PolicySource } from '../policy/policy-source.js';
 import { PolicyBook } from '../policy/publisher.js';
 import type { PolicyRegistry } from '../policy/registry.js';
-import { SeatDesk } from '../seat/seat-desk.js';
+import type { SeatDesk, SeatDeskParts } from '../seat/seat-desk.js';
 import type { Observer, PolicyCounters, PolicyGauges } from '../telemetry/observer.js';
 import type { Random, Time } from '../time.js';
 import type { Milliseconds } from '../units.js';
@@ -15,6 +15,9 @@ import type { KeyState } from './key-state.js';
 import { PolicyLimiter } from './policy-limiter.js';
 import { PolicyState } from './policy-state.js';
 import { Rereader } from './rereader.js';
+
+/** {@link SeatDesk}, not loaded yet. */
+export type SeatDeskClass = new (parts: SeatDeskParts) => SeatDesk;
 
 /** What a limiter is made of; put together by `createLimiter`. */
 export interface LimiterParts {
@@ -30,6 +33,8 @@ export interface LimiterParts {
   readonly weight: number;
   readonly deadlineMs: Milliseconds;
   readonly maxKeys: number;
+  /** Given where a policy is known to need it, so that nobody waits for it to be loaded. */
+  readonly seatDesk: SeatDeskClass | undefined;
 }
 
 /** A rate limiter: the policies it runs, each with a limiter of its own. */
@@ -42,7 +47,9 @@ export class Limiter {
   readonly #keeper: Keeper;
   readonly #wakes: WakeQueue<KeyState>;
   readonly #rereader: Rereader;
-  readonly #desk: SeatDesk;
+  /** There once it was of use: most limiters never load what counts those in flight. */
+  #desk: SeatDesk | undefined;
+  readonly #openDesk: (Desk: SeatDeskClass) => SeatDesk;
   readonly #running = new Map<string, Running>();
   readonly #detach: (() => void)[];
   #closing: Promise<void> | undefined;
@@ -59,13 +66,17 @@ export class Limiter {
       settled: (account) => this.#running.get(account.owner.policy.name)?.limiter.settled(account),
       outdated: () => this.#rereader.read(),
     });
-    this.#desk = new SeatDesk({
-      ...parts,
-      seats: parts.store.seats ?? uncounted,
-      ready: () => parts.store.ready,
-      fleetSize: () => this.#keeper.fleetSize,
-      outdated: () => this.#rereader.read(),
-    });
+    this.#openDesk = (Desk) => {
+      this.#desk ??= new Desk({
+        ...parts,
+        seats: parts.store.seats ?? uncounted,
+        ready: () => parts.store.ready,
+        fleetSize: () => this.#keeper.fleetSize,
+        outdated: () => this.#rereader.read(),
+      });
+      return this.#desk;
+    };
+    if (parts.seatDesk) this.#openDesk(parts.seatDesk);
     this.#wakes = new WakeQueue(parts.time, (state) => {
       this.#running.get(state.policy.name)?.limiter.woken(state);
     });
@@ -121,7 +132,7 @@ export class Limiter {
     this.#rereader.close();
     for (const { limiter } of this.#running.values()) limiter.close();
     this.#wakes.close();
-    this.#desk.close();
+    this.#desk?.close();
     await this.#keeper.close();
     for (const part of [source, store]) {
       // What can't be closed is no reason to leave the rest open, nor to fail whoever shuts down.
@@ -145,7 +156,8 @@ export class Limiter {
         owner: state,
         keeper: this.#keeper,
         wakes: this.#wakes,
-        desk: this.#desk,
+        desk: () => this.#desk,
+        openDesk: async () => this.#desk ?? this.#openDesk((await import('../seat/seat-desk.js')).SeatDesk),
       });
       this.#running.set(policy.name, { state, limiter });
     }

@@ -9,15 +9,17 @@ import { MICRO, type Tokens } from '../units.js';
 import { type AcquireOptions, checkAcquireOptions, checkEnterOptions, type EnterOptions } from './acquire-options.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
+import { firstCellOf } from './key-pages.js';
 import type { KeyState } from './key-state.js';
-import { checkKey, KeyTable } from './key-table.js';
+import { checkKey, KeyTable, type KeyTableParts } from './key-table.js';
 import type { PolicyState } from './policy-state.js';
 import { Teller, type TellerParts } from './teller.js';
 
 /** What a policy's limiter is made of. */
-export interface PolicyLimiterParts extends TellerParts {
-  readonly maxKeys: number;
-  readonly desk: SeatDesk;
+export interface PolicyLimiterParts extends TellerParts, KeyTableParts {
+  /** Where seats are counted, if anybody has asked for one. */
+  readonly desk: () => SeatDesk | undefined;
+  readonly openDesk: () => Promise<SeatDesk>;
 }
 
 /**
@@ -38,7 +40,8 @@ export class PolicyLimiter {
   readonly #keeper: Keeper;
   readonly #teller: Teller;
   readonly #keys: KeyTable;
-  readonly #desk: SeatDesk;
+  readonly #desk: () => SeatDesk | undefined;
+  readonly #openDesk: () => Promise<SeatDesk>;
 
   /** @internal Made by `createLimiter`. */
   constructor(parts: PolicyLimiterParts) {
@@ -46,7 +49,8 @@ export class PolicyLimiter {
     this.#keeper = parts.keeper;
     this.#teller = new Teller(parts);
     this.#desk = parts.desk;
-    this.#keys = new KeyTable(parts.owner, parts.keeper, parts.wakes, parts.maxKeys);
+    this.#openDesk = parts.openDesk;
+    this.#keys = new KeyTable(parts);
   }
 
   /** The policy in force now. */
@@ -63,7 +67,7 @@ export class PolicyLimiter {
    */
   key(key: string): KeyHandle {
     checkKey(key);
-    return new KeyHandle(key, this.#owner, this.#keys, this.#teller);
+    return new KeyHandle(key, this.#keys, this.#teller);
   }
 
   /**
@@ -76,7 +80,15 @@ export class PolicyLimiter {
   tryAcquire(key: string, cost: Tokens = 1): boolean {
     const micro = this.#teller.micro(key, cost);
     const now = this.#teller.now();
-    return this.#teller.tryAcquire(this.#keys.find(key, now), cost, micro, now);
+    const slot = this.#keys.slotOf(key);
+    if (slot !== undefined) {
+      const { plain } = this.#teller;
+      const cells = this.#keys.cellsOf(slot);
+      const first = firstCellOf(slot);
+      if (plain.passes(cells, first, cost, micro, now)) return true;
+      if (plain.denies(cells, first, cost, micro, now)) return false;
+    }
+    return this.#teller.tryAcquire(this.#keys.open(key, slot, now), cost, micro, now);
   }
 
   /** As {@link tryAcquire}, answered with what to do next. */
@@ -116,7 +128,8 @@ export class PolicyLimiter {
     const patience = checkEnterOptions(options);
     checkKey(key);
     patience.signal?.throwIfAborted();
-    return this.#desk.enter(this.#owner, key, patience);
+    const desk = this.#desk() ?? (await this.#openDesk());
+    return desk.enter(this.#owner, key, patience);
   }
 
   /** @internal */
@@ -124,11 +137,9 @@ export class PolicyLimiter {
     return accountsOf(this.#keys.states());
   }
 
-  /** @internal Woken for a key: a bucket has refilled, a deadline has come, or it may have gone unused. */
+  /** @internal Woken for a key: a bucket has refilled, or a deadline has come. */
   woken(state: KeyState): void {
-    const now = this.#teller.now();
-    this.#teller.room.serve(state, false, now);
-    this.#keys.review(state, now);
+    this.#teller.room.serve(state, false, this.#teller.now());
   }
 
   /** @internal The store has answered for an account, or can't. */
@@ -142,7 +153,7 @@ export class PolicyLimiter {
     const now = this.#teller.now();
     this.#owner.replace(policy, now);
     this.#teller.adopt();
-    this.#desk.changed(policy.name);
+    this.#desk()?.changed(policy.name);
     for (const state of this.#keys.states()) {
       if (state.waiters || (state.account && !state.account.idle)) this.#keys.refresh(state, now);
       this.#teller.room.serve(state, true, now);
@@ -170,6 +181,7 @@ export class PolicyLimiter {
     this.#teller.close();
     const now = this.#teller.now();
     for (const state of this.#keys.states()) this.#teller.room.close(state, now);
+    this.#keys.close();
   }
 }
 

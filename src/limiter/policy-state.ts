@@ -9,6 +9,8 @@ export class PolicyState implements LeasedPolicy {
   policy: Policy;
   /** When that came into force here, on the monotonic clock. */
   since: Milliseconds;
+  /** Counts the versions that have been in force here, from 1. */
+  edition = 1;
   readonly costs: CostLimits;
   readonly counters: PolicyCounters;
 
@@ -22,6 +24,7 @@ export class PolicyState implements LeasedPolicy {
   /** Puts a newer version in force. */
   replace(policy: Policy, now: Milliseconds): void {
     this.policy = policy;
+    this.edition += 1;
     this.since = Math.max(this.since, now);
     this.costs.widen(policy);
   }

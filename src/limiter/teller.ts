@@ -8,6 +8,7 @@ import { Clerk } from './clerk.js';
 import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Attempt, Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
+import { PlainPath } from './plain-path.js';
 import type { PolicyState } from './policy-state.js';
 import { WaitingRoom } from './waiting-room.js';
 
@@ -27,6 +28,7 @@ export interface TellerParts {
  */
 export class Teller {
   readonly room: WaitingRoom;
+  readonly plain: PlainPath;
   readonly #owner: PolicyState;
   readonly #time: Time;
   readonly #judge: Judge;
@@ -43,6 +45,7 @@ export class Teller {
     this.#judge = new Judge(owner, keeper);
     this.#clerk = new Clerk(owner, keeper, observer, this.#judge);
     this.#unitFits = owner.costs.unitFits;
+    this.plain = new PlainPath(owner, observer);
     this.room = new WaitingRoom({
       ...parts,
       judge: this.#judge,
@@ -70,6 +73,7 @@ export class Teller {
     return cost === 1 && this.#unitFits ? MICRO : this.#checkCost(key, cost);
   }
 
+  /** Where the plain path has no answer. */
   tryAcquire(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
     if (verdict > VERDICT.allowedDegraded) {
@@ -80,6 +84,7 @@ export class Teller {
   }
 
   decide(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Decision {
+    if (this.plain.passes(state.cells, state.first, cost, micro, now)) return this.#clerk.allowance(state, now);
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
     return this.#clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
   }
@@ -93,6 +98,8 @@ export class Teller {
     signal: AbortSignal | undefined,
     now: Milliseconds,
   ): Promise<Decision> {
+    if (this.plain.passes(state.cells, state.first, cost, micro, now))
+      return Promise.resolve(this.#clerk.allowance(state, now));
     const ahead = state.waiters?.micro ?? 0;
     // A shadow policy must not hold up what it lets pass: it waits for the store's answer, but never for tokens.
     const patience = maxWaitMs !== 0 && state.terms.mode === 'shadow' ? undefined : maxWaitMs;
@@ -105,6 +112,7 @@ export class Teller {
 
   /** A newer version of the policy is in force. */
   adopt(): void {
+    this.plain.adopt();
     this.#unitFits = !this.#closed && this.#owner.costs.unitFits;
   }
 

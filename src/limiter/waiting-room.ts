@@ -71,6 +71,7 @@ export class WaitingRoom {
     now: Milliseconds,
   ): Promise<Decision> {
     state.waiters ??= new WaitQueue();
+    state.plain = 0;
     const queue = state.waiters;
     return new Promise((resolve, reject) => {
       const observed = this.#parts.observer.waiting(this.#parts.policyName, cost);

@@ -80,6 +80,11 @@ export const holderMutations: readonly Mutation[] = [
         find: 'if (account.balance >= micro && now < account.endsAt) {',
         replace: 'if (account.balance >= micro) {',
       },
+      {
+        file: 'limiter/plain-path.ts',
+        find: 'left < (cells[first + LOW_WATER] as number) || now >= (cells[first + ENDS_AT] as number)',
+        replace: 'left < (cells[first + LOW_WATER] as number)',
+      },
     ],
     caughtBy: 'the lease is looked at when a token is spent',
     foundBy: 'pure',

@@ -17,6 +17,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   time: ['units'],
   calendar: ['units'],
+  cells: [],
   version: [],
 
   // Ports.
@@ -31,10 +32,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   telemetry: FOUNDATION,
   policy: [...FOUNDATION, 'telemetry/observer'],
   ceiling: [...VOCABULARY, 'telemetry/observer'],
-  lease: [...VOCABULARY, 'ceiling/ceiling-store', 'telemetry/observer'],
+  lease: [...VOCABULARY, 'cells', 'ceiling/ceiling-store', 'telemetry/observer'],
   seat: [...VOCABULARY, 'ceiling/seat-store', 'lease/wake-queue'],
   limiter: [
     ...FOUNDATION,
+    'cells',
     'algorithm',
     'seat',
     'lease',
@@ -45,7 +47,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
 
   // The composition root, and the public API in front of it.
-  'create-limiter': [...FOUNDATION, 'version', 'limiter', 'ceiling', 'policy', 'telemetry'],
+  'create-limiter': [...FOUNDATION, 'version', 'seat', 'limiter', 'ceiling', 'policy', 'telemetry'],
   index: [
     ...FOUNDATION,
     'version',

@@ -1,0 +1,25 @@
+/**
+ * The numbers of one key that a decision reads and writes lie side by side in one `Float64Array`, so that it waits for
+ * a line or two of memory. As fields they would each be a pointer to a box of its own: at a million keys, where every line
+ * is far away, that is what decides how long a decision takes. These are the columns of such a row.
+ */
+export const CELL = {
+  /** The local bucket. */
+  tokens: 0,
+  at: 1,
+  /** The wallet, what it is renewed below, and what has been asked of it since demand was last measured. */
+  balance: 2,
+  endsAt: 3,
+  lowWater: 4,
+  attempted: 5,
+  /** The edition of the policy under which these numbers alone decide; 0: they don't. */
+  plain: 6,
+  /** Asking the store is useless before this, for a need of that much or more. */
+  blockedUntil: 7,
+  unmet: 8,
+  /** When its ceiling was last seen to be in use. */
+  activeAt: 9,
+} as const;
+
+/** Cells of a row. */
+export const CELLS_A_KEY = 10;
