@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Milliseconds } from '../units.js';
+import { clusterSlot } from './cluster-slot.js';
 import {
   isCluster,
   isSentinel,
@@ -10,8 +11,8 @@ import {
 } from './node-redis.js';
 import type { RedisClient, RedisClusterClient, ScriptArgument } from './redis-client.js';
 
-/** A call that could not be written for so long is taken back: its caller has given it up, and later it may do harm. */
-const WRITE_WITHIN_MS: Milliseconds = 100;
+/** Older than this, a call is not sent any more: its caller has given it up. */
+const SEND_WITHIN_MS: Milliseconds = 100;
 
 /** By which one kind of client or another tells that commands can be sent, that a connection was lost, that all are. */
 const READY_EVENTS = ['ready', 'connect', 'node-ready'];
@@ -20,21 +21,21 @@ const LOST_EVENTS = ['reconnecting', 'node-reconnecting', 'topology-change', 'di
 /**
  * A client of node-redis, standalone, Sentinel or Cluster, as a {@link RedisClient}.
  *
- * node-redis queues what it can't send and sends it on the next connection; its Sentinel client also sends again what was
- * under way when the connection broke. So every command goes out with a signal that takes it back: when a connection is
- * lost, and in any case after a tenth of a second. What was written once is left alone: it may have run.
+ * node-redis queues what it can't send, so it is given nothing while the connection that a command needs is away. And its
+ * Sentinel client sends again what was under way when a connection broke, a Cluster client what was redirected: so each
+ * command has a signal by which it is not sent once it is late, or the connections are others than when it was made.
  */
 export class NodeRedisClient extends EventEmitter<{ ready: []; close: []; end: [] }> implements RedisClient {
   readonly isCluster: boolean;
   readonly #client: NodeRedis;
-  readonly #unwritten = new Set<AbortController>();
+  /** Counts the connections lost or replaced. */
+  #epoch = 0;
   readonly #onReady = (): void => {
     this.emit('ready');
   };
   /** Also of `error`, which would end the process if nobody listened; what failed shows in the calls. */
   readonly #onLost = (): void => {
-    for (const controller of this.#unwritten) controller.abort();
-    this.#unwritten.clear();
+    this.#epoch += 1;
     this.emit('close');
     if (!this.#client.isOpen) this.emit('end');
   };
@@ -85,38 +86,43 @@ export class NodeRedisClient extends EventEmitter<{ ready: []; close: []; end: [
 
   async #infoOf(cluster: NodeRedisCluster, master: NodeRedisMaster, section: string): Promise<string> {
     const node = await cluster.nodeClient(master);
-    return (await this.#withdrawable((options) => node.sendCommand(['INFO', section], options))) as string;
+    return (await node.sendCommand(['INFO', section], this.#sendOptions())) as string;
   }
 
-  #send(firstKey: string, args: readonly ScriptArgument[]): Promise<unknown> {
+  async #send(firstKey: string, args: readonly ScriptArgument[]): Promise<unknown> {
     const client = this.#client;
-    return this.#withdrawable((options) => {
-      if (isCluster(client)) return client.sendCommand(firstKey, false, args, options);
-      if (isSentinel(client)) return client.sendCommand(false, args, options);
-      return client.sendCommand(args, options);
-    });
+    if (!hasConnection(client, firstKey)) throw new Error('Not sent: the Redis client has no connection for it.');
+    const options = this.#sendOptions();
+    if (isCluster(client)) return client.sendCommand(firstKey, false, args, options);
+    if (isSentinel(client)) return client.sendCommand(false, args, options);
+    return client.sendCommand(args, options);
   }
 
-  async #withdrawable(send: (options: NodeRedisCommandOptions) => Promise<unknown>): Promise<unknown> {
-    const controller = new AbortController();
-    this.#unwritten.add(controller);
-    const late = setTimeout(() => {
-      this.#unwritten.delete(controller);
-      controller.abort();
-    }, WRITE_WITHIN_MS);
-    late.unref();
-    try {
-      return await send({ abortSignal: controller.signal, typeMapping: {} });
-    } finally {
-      clearTimeout(late);
-      this.#unwritten.delete(controller);
-    }
+  #sendOptions(): NodeRedisCommandOptions {
+    const epoch = this.#epoch;
+    const lateAt = performance.now() + SEND_WITHIN_MS;
+    // Looked at whenever the command is about to be sent, and no more. To take it out of the queue, as a true signal or a
+    // timeout does, may break the queue for good before 6.2, and with it the application's own commands.
+    const signal = {
+      get aborted() {
+        return isPast();
+      },
+      addEventListener() {},
+      removeEventListener() {},
+    };
+    const isPast = (): boolean => this.#epoch !== epoch || performance.now() > lateAt;
+    const options = { abortSignal: signal as unknown as AbortSignal, timeout: undefined, typeMapping: {} };
+    return options;
   }
 }
 
-function hasConnection(client: NodeRedis): boolean {
+function hasConnection(client: NodeRedis, key = ''): boolean {
   // A cluster says no more than that it has been opened; a master without a client is connected to when it is needed.
-  if (isCluster(client)) return client.masters.some((master) => master.client?.isReady !== false);
+  if (isCluster(client)) {
+    const owner = key === '' ? undefined : client.slots[clusterSlot(key)]?.master;
+    const masters = owner ? [owner] : client.masters;
+    return masters.some((master) => master.client?.isReady !== false);
+  }
   // Sentinel's own `isReady` stays true while the master is away.
   return client.isReady && (!isSentinel(client) || client.getMasterNode() !== undefined);
 }

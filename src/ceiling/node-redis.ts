@@ -2,7 +2,7 @@ import type { RedisClient, ScriptArgument } from './redis-client.js';
 
 /** With what each command goes out. */
 export interface NodeRedisCommandOptions {
-  /** Takes the command back as long as it has not been written to a socket. */
+  /** Looked at before the command is sent, the first time and again. */
   readonly abortSignal?: AbortSignal;
   /** How replies are told, in place of what the client was made with. */
   readonly typeMapping?: Record<never, never>;
@@ -15,7 +15,7 @@ interface Events {
 
 interface Common extends Events {
   readonly isOpen: boolean;
-  /** What tells these clients from those of node-redis 4, whose commands can't be taken back. */
+  /** What tells these clients from those of node-redis 4, whose commands take no signal. */
   withCommandOptions(options: object): unknown;
 }
 
@@ -45,6 +45,8 @@ export interface NodeRedisMaster {
 /** What `createCluster` makes. */
 export interface NodeRedisCluster extends Common {
   readonly masters: readonly NodeRedisMaster[];
+  /** By slot; empty until the cluster is known. */
+  readonly slots: readonly { readonly master: NodeRedisMaster }[];
   nodeClient(node: NodeRedisMaster): Promise<Pick<NodeRedisStandalone, 'sendCommand'>>;
   sendCommand(
     firstKey: string,
@@ -70,7 +72,7 @@ export function isNodeRedis(value: unknown): value is NodeRedis {
 }
 
 export function isCluster(client: NodeRedis): client is NodeRedisCluster {
-  return 'nodeClient' in client && Array.isArray(client.masters);
+  return 'nodeClient' in client && Array.isArray(client.masters) && Array.isArray(client.slots);
 }
 
 export function isSentinel(client: NodeRedis): client is NodeRedisSentinel {

@@ -6,6 +6,7 @@ import { createLimiter } from '../../src/create-limiter.js';
 import { PolicySourceError } from '../../src/errors.js';
 import { PolicyBucket } from '../../src/policy/nats-bucket.js';
 import type { NatsConnection } from '../../src/policy/nats-client.js';
+import { connectNats } from '../../src/policy/nats-connect.js';
 import { natsPolicySource } from '../../src/policy/nats-source.js';
 import type { PolicySource } from '../../src/policy/policy-source.js';
 import { policy } from '../contract/policy-source.js';
@@ -253,6 +254,38 @@ describe('A policy source with a URL', () => {
     const source = createSource(server.url);
     await source.watch(listener);
     await server.restart({ keepData: false });
+    await eventually(() => listener.heard(BACK), 'it came back', RECOVERY);
+    await source.publish(policy('api', 1), 0);
+    await eventually(() => listener.version('api') === 1, 'policies arrive');
+  });
+});
+
+describe.each(['nats', '@nats-io/transport-node'])('A connection that is made from a URL by %s', (client) => {
+  /** As where only this client is installed. */
+  const connectTo = async (url: string): Promise<NatsConnection> =>
+    keep(
+      await connectNats(url, 1_000, (name) => {
+        if (client !== 'nats' || name === 'nats') return import(name);
+        return Promise.reject(
+          Object.assign(new Error(`Cannot find package '${name}'`), { code: 'ERR_MODULE_NOT_FOUND' }),
+        );
+      }),
+    );
+
+  it('is made with the user and password of the URL', async () => {
+    const server = await startServer({ args: ['--user', 'us er', '--pass', 'p@ss:w/rd'] });
+    const at = (credentials: string) => `nats://${credentials}@127.0.0.1:${server.port}`;
+    await createSource(await connectTo(at('us%20er:p%40ss:w%2Frd'))).watch(listener);
+    await expect(connectTo(at('us%20er:wrong'))).rejects.toThrow(/Authorization Violation/i);
+  });
+
+  it('comes back with the server, and brings what it missed', async () => {
+    const server = await startServer();
+    const connection = await connectTo(server.url);
+    expect('jetstream' in connection).toBe(client === 'nats');
+    const source = createSource(connection);
+    await source.watch(listener);
+    await server.restart();
     await eventually(() => listener.heard(BACK), 'it came back', RECOVERY);
     await source.publish(policy('api', 1), 0);
     await eventually(() => listener.version('api') === 1, 'policies arrive');

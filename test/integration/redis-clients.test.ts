@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type CeilingStore, type GrantReply, type LeaseCall, partitionOf } from '../../src/ceiling/ceiling-store.js';
+import { clusterSlot } from '../../src/ceiling/cluster-slot.js';
 import { isNodeRedis } from '../../src/ceiling/node-redis.js';
 import { NodeRedisClient } from '../../src/ceiling/node-redis-client.js';
 import { redisCeiling } from '../../src/ceiling/redis-ceiling.js';
@@ -17,6 +18,7 @@ import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { LIBRARIES, type Opened } from './redis-clients.js';
 
+const NODE_REDIS = LIBRARIES.filter(({ name }) => name.startsWith('node-redis'));
 const nobody = (): void => {};
 const RECOVERY = { deadlineMs: 15_000 };
 
@@ -143,8 +145,8 @@ describe.each(LIBRARIES)('a client of $name', (library) => {
   });
 });
 
-describe.each(LIBRARIES.filter(({ name }) => name.startsWith('node-redis')))('a client of $name', (library) => {
-  it('never runs what could not be written at once', async () => {
+describe.each(NODE_REDIS)('a client of $name', (library) => {
+  it('never runs what could not be sent at once, and leaves the queue of the application alone', async () => {
     const server = await serverOf();
     const admin = adminOf(server.port);
     const proxy = await TcpProxy.start({ targetPort: server.port });
@@ -160,10 +162,13 @@ describe.each(LIBRARIES.filter(({ name }) => name.startsWith('node-redis')))('a 
     await proxy.refuseConnections();
     proxy.cut();
     await eventually(() => client.status === 'connecting', 'the loss is noticed');
-    await expect(client.eval('return 2', 0)).rejects.toThrow('abort');
+    const owner = opened.redis as unknown as { ping(): Promise<string> };
+    const owners = owner.ping();
+    for (let attempt = 0; attempt < 3; attempt++) await expect(client.eval('return 2', 0)).rejects.toThrow('Not sent');
     await proxy.heal();
     await eventually(() => client.status === 'ready', 'connected anew', RECOVERY);
 
+    expect(await owners).toBe('PONG');
     expect(await client.eval('return 3', 0)).toBe(3);
     expect(await scriptsRun(admin)).toBe(before + 1);
     client.on('close', nobody).removeListener('close', nobody);
@@ -234,6 +239,32 @@ describe('Sentinel', () => {
   );
 });
 
+describe.each(NODE_REDIS)('a Sentinel client of $name', (library) => {
+  it('does not send to the promoted replica what a frozen master never answered', async () => {
+    const sentinels = await RedisSentinels.start();
+    cleanups.push(() => sentinels.stop());
+    const store = await storeOf(library.sentinel(sentinels.name, sentinels.ports));
+    const before = await ask(store, { key: 'k' });
+    const replicas = sentinels.replicaPorts.map(adminOf);
+    const run = async () => (await Promise.all(replicas.map(scriptsRun))).reduce((sum, count) => sum + count);
+
+    await sentinels.master.pause();
+    const lost = expect(store.lease([leaseCall({ key: 'k' })])[0]).rejects.toThrow(CeilingError);
+    const promoted = async (admin: Redis) => (await admin.info('replication')).includes('role:master');
+    await eventually(
+      async () => (await Promise.all(replicas.map(promoted))).includes(true),
+      'one is promoted',
+      RECOVERY,
+    );
+    await lost;
+    await eventually(() => store.ready, 'it is found', RECOVERY);
+    expect(await run()).toBe(0);
+
+    const after = await eventually(() => ask(store, { key: 'k' }), 'it answers', RECOVERY);
+    expect(after.era).not.toBe(before.era);
+  }, 60_000);
+});
+
 describe('Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
@@ -282,4 +313,32 @@ describe('Cluster', () => {
     },
     60_000,
   );
+
+  it('has each key in the slot that is computed for it', async () => {
+    const [first] = cluster.masters as [RedisCluster['masters'][0]];
+    for (const key of ['', 'a', '{hg:0}:h', '{hg:511}:b:api:{k}', '{}x', '}{', 'a{b}c{d}', 'käse/日本/🧀', '{{x}}']) {
+      expect(clusterSlot(key)).toBe(await first.client.call('CLUSTER', 'KEYSLOT', key));
+    }
+  });
+
+  it('is served by node-redis again once a replica has taken over, and nothing waits for a master that is away', async () => {
+    const [library] = NODE_REDIS as [(typeof NODE_REDIS)[0]];
+    const opened = library.cluster(cluster.ports);
+    const store = await storeOf(opened, 'away');
+    const before = await ask(store, { key: 'k' });
+    const slot = clusterSlot(`{away:${partitionOf('api', 'k')}}:h`);
+    const owner = cluster.masters[cluster.ownerOf(slot)] as RedisCluster['masters'][0];
+    await owner.server.kill();
+    await eventually(
+      () =>
+        ask(store, { key: 'k' }).then(
+          () => false,
+          (error: Error) => error.message.includes('Not sent'),
+        ),
+      'its calls are refused at once',
+    );
+    expect(store.ready).toBe(true);
+    const after = await eventually(() => ask(store, { key: 'k' }), 'the replica answers', RECOVERY);
+    expect(after.era).not.toBe(before.era);
+  }, 60_000);
 });

@@ -27,7 +27,7 @@ export interface ClientLibrary {
 const host = '127.0.0.1';
 const at = (ports: readonly number[]) => ports.map((port) => ({ host, port }));
 
-/** As docs/redis-clients.md has it. */
+/** As docs/redis-clients.md has it, but that node-redis may queue: an application may want it to. */
 const IOREDIS = { commandTimeout: 1_000, socketTimeout: 1_500, connectTimeout: 2_000 };
 const NODE_REDIS = {
   pingInterval: 500,
