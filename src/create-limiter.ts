@@ -27,7 +27,10 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   const policies = parsePolicies(options.policies ?? []);
   const time = options.time ?? systemTime;
   const random = options.random ?? Math.random;
-  const observer = withTrouble(await observerOf(options), options.onTrouble ?? warnOnce());
+  const instanceId = options.instanceId ?? randomId();
+  const { diagnosticsObserver } = await import('./telemetry/diagnostics.js');
+  const observed = diagnosticsObserver(await observerOf(options), instanceId);
+  const observer = withTrouble(observed, options.onTrouble ?? warnOnce());
   const store = await ceilingStore(options, observer);
   const source = await policySource(options).catch(async (error: unknown) => {
     await store.close();
@@ -35,7 +38,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   });
   const registry = new PolicyRegistry({ policies, time, observer });
   const limiter = new Limiter({
-    instanceId: options.instanceId ?? randomId(),
+    instanceId,
     // Never an option, and never the same twice: a restarted instance must not be taken for its former self (rule 3).
     holder: randomId(options.time ? options.random : undefined),
     group: options.group ?? 'default',

@@ -66,7 +66,16 @@ export type {
 export type { PolicyListener, PolicySource, PolicyUpdate } from './policy/policy-source.js';
 export type { PolicyBook, PublishOptions } from './policy/publisher.js';
 export type { NoSeat, Seat, SeatRefusal, TakenSeat } from './seat/seat.js';
+export type {
+  DecisionMessage,
+  DegradedMessage,
+  DiagnosticsMessages,
+  LeaseMessage,
+  PolicyMessage,
+} from './telemetry/diagnostics.js';
 export {
+  type AllowedNote,
+  type AllowedWatch,
   type DegradedChange,
   type DenialNote,
   type DenialReason,

@@ -2,7 +2,7 @@ import { levelAt } from '../algorithm/token-bucket.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
 import type { CeilingTerms } from '../policy/policy.js';
-import type { Observer } from '../telemetry/observer.js';
+import { type AllowedWatch, NOBODY_WATCHES, type Observer } from '../telemetry/observer.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import { type Allowed, type Decision, groundsOf, isAllowed, VERDICT, type Verdict } from './decision.js';
 import type { Judge } from './judge.js';
@@ -15,12 +15,14 @@ export class Clerk {
   readonly #keeper: Keeper;
   readonly #observer: Observer;
   readonly #judge: Judge;
+  readonly #allowedWatch: AllowedWatch;
 
   constructor(owner: PolicyState, keeper: Keeper, observer: Observer, judge: Judge) {
     this.#owner = owner;
     this.#keeper = keeper;
     this.#observer = observer;
     this.#judge = judge;
+    this.#allowedWatch = observer.allowedWatch ?? NOBODY_WATCHES;
   }
 
   /** @param ahead micro-tokens of those who are served before this caller */
@@ -96,6 +98,11 @@ export class Clerk {
     if (verdict === VERDICT.allowedDegraded) counters.allowedDegraded += 1;
     else if (verdict === VERDICT.allowed && state.account !== undefined) counters.tokensSpent += cost;
     if (state.overflow) counters.overflow += 1;
+    if (this.#allowedWatch.hasSubscribers) {
+      const { name, version } = this.#owner.policy;
+      const degraded = verdict === VERDICT.allowedDegraded;
+      this.#observer.allowed?.({ policy: name, policyVersion: version, cost, degraded });
+    }
   }
 
   /** Counts and shows a denial; answers whether the call passes all the same, as under a shadow policy. */

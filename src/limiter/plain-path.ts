@@ -1,5 +1,5 @@
 import { CELL } from '../cells.js';
-import type { Observer } from '../telemetry/observer.js';
+import { type AllowedWatch, NOBODY_WATCHES, type Observer } from '../telemetry/observer.js';
 import type { MicroTokens, Milliseconds, Tokens } from '../units.js';
 import type { PolicyState } from './policy-state.js';
 
@@ -19,6 +19,7 @@ const { attempted: ATTEMPTED, plain: PLAIN, blockedUntil: BLOCKED_UNTIL, unmet: 
 export class PlainPath {
   readonly #owner: PolicyState;
   readonly #observer: Observer;
+  readonly #allowedWatch: AllowedWatch;
   #edition = 0;
   #hasLocal = false;
   #hasCeiling = false;
@@ -32,6 +33,7 @@ export class PlainPath {
   constructor(owner: PolicyState, observer: Observer) {
     this.#owner = owner;
     this.#observer = observer;
+    this.#allowedWatch = observer.allowedWatch ?? NOBODY_WATCHES;
     this.adopt();
   }
 
@@ -49,7 +51,7 @@ export class PlainPath {
 
   /** Charges and counts the call if every tier has enough in hand. */
   passes(cells: Float64Array, first: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
-    if (cells[first + PLAIN] !== this.#edition) return false;
+    if (cells[first + PLAIN] !== this.#edition || this.#allowedWatch.hasSubscribers) return false;
     const { counters } = this.#owner;
     let level = 0;
     if (this.#hasLocal) {

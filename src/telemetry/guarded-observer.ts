@@ -57,6 +57,8 @@ export function guardedObserver(observer: Observer): Observer {
     },
     policyChanged: (change) => attempt(undefined, () => observer.policyChanged(change)),
     degradedChanged: (change) => attempt(undefined, () => observer.degradedChanged(change)),
+    ...(observer.allowedWatch && { allowedWatch: observer.allowedWatch }),
+    allowed: (note) => attempt(undefined, () => observer.allowed?.(note)),
     watchesDenials: () => attempt(false, () => observer.watchesDenials()),
     denied: (note) => attempt(undefined, () => observer.denied(note)),
     waiting: (policy, cost) => once(attempt(undefined, () => observer.waiting(policy, cost))),

@@ -140,15 +140,32 @@ export interface DenialNote {
   readonly shadow: boolean;
 }
 
+/** A call that passed, as far as an observer may know it: never the key. */
+export interface AllowedNote {
+  readonly policy: string;
+  readonly policyVersion: number;
+  readonly cost: Tokens;
+  /** The outage mode let it pass, as the ceiling store was out of reach. */
+  readonly degraded: boolean;
+}
+
+/** Whether anybody follows the calls that pass. Read at each of them, so it must cost no more than a property does. */
+export interface AllowedWatch {
+  readonly hasSubscribers: boolean;
+}
+
 /**
  * Receives what happened. Every method is optional to implement cheaply and must never throw; nothing on the path of a
- * decision calls it but {@link denied}, and that only while {@link watchesDenials} says so.
+ * decision calls it but {@link denied} and {@link allowed}, and those only while somebody watches.
  */
 export interface Observer {
   /** Runs `send` inside whatever context this round trip's span makes, and answers how to end it. */
   roundTrip(start: RoundTripStart, send: () => void): (end: RoundTripEnd) => void;
   policyChanged(change: PolicyChange): void;
   degradedChanged(change: DegradedChange): void;
+  /** Where it is absent, nobody hears of calls that pass. */
+  readonly allowedWatch?: AllowedWatch;
+  allowed?(note: AllowedNote): void;
   /** Cheap; asked at each denial before a note is made. */
   watchesDenials(): boolean;
   denied(note: DenialNote): void;
@@ -161,6 +178,9 @@ export interface Observer {
   /** Offers the limiter's readings to instruments; the answer takes them away again. */
   attach(readings: Readings): () => void;
 }
+
+/** For an observer that does not watch what is allowed. */
+export const NOBODY_WATCHES: AllowedWatch = { hasSubscribers: false };
 
 const nothing = (): void => {};
 
