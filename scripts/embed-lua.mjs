@@ -50,15 +50,14 @@ export function assembleScript(file, { replace = {}, directory = luaDirectory } 
     // A test variant that replaces nothing would be the shipped script under another name.
     if (!replaced.has(name)) throw new Error(`lua/${file} has no \`--- @include "${name}"\` to replace`);
   }
-  const sha1 = createHash('sha1').update(source).digest('hex');
-  return { name: file.replace(/\.lua$/, ''), sha1, source };
+  return scriptOf(file.replace(/\.lua$/, ''), source);
 }
 
 /** The text of the generated module. */
 export function generateModule(directory = luaDirectory) {
   const scripts = entryFiles
     .filter((file) => existsSync(new URL(file, directory)))
-    .map((file) => assembleScript(file, { directory }));
+    .map((file) => withoutComments(assembleScript(file, { directory })));
   const constants = scripts.map(
     ({ name, sha1, source }) =>
       `export const ${constantName(name)}: EmbeddedScript = {\n  name: '${name}',\n  sha1: '${sha1}',\n  source: \`${escapeTemplate(source)}\`,\n};\n`,
@@ -72,6 +71,19 @@ export function generateModule(directory = luaDirectory) {
     ...constants,
     `export const embeddedScripts: readonly EmbeddedScript[] = [${list}];\n`,
   ].join('\n');
+}
+
+/** The script without its lines of comment: they are a third of what each process loads and sends. */
+function withoutComments({ name, source }) {
+  // A line that looks like a comment may be part of a long string.
+  if (/\[=*\[/.test(source))
+    throw new Error(`Expected no long brackets in ${name}.lua: comments could not be told apart.`);
+  const lines = source.split('\n').filter((line) => !/^\s*(--.*)?$/.test(line));
+  return scriptOf(name, `${lines.join('\n')}\n`);
+}
+
+function scriptOf(name, source) {
+  return { name, sha1: createHash('sha1').update(source).digest('hex'), source };
 }
 
 function constantName(scriptName) {

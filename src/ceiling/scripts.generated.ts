@@ -10,68 +10,18 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: 'ddbf96d1be9838a8ec52045d6808975ae4ede6d7',
-  source: `-- Executes a tick's worth of lease calls of one limiter: each reports, takes back, returns and is granted tokens.
---
--- KEYS[2i-1]  hash  {hg:<p>}:h                    header of the partition of call i
--- KEYS[2i]    hash  {hg:<p>}:b:<policy>:<key>     bucket of call i
--- ARGV[1]     new era     identity for a header that has to be made, or that is suspected to be stale; random
--- ARGV[2]     identify    '1': notice that the data may be stale (server.lua); '0': no need, or not permitted
--- ARGV[3]     new store   'empty' | 'full': whether buckets of a store without data start so
--- then three arguments a call:
---   fence     name under which the terms are fenced
---   holder    random id of the limiter, 8 characters or more
---   numbers   21 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
---             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means
--- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
---   rateDen; where granted also: granted µtok, fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back,
---   2 conflict), incarnation µs, certainUntil µs. Whole; above 2^53 - 64 as text, which clients do not round.
---
--- Records, all MessagePack: whole numbers take 1 to 9 bytes, others are doubles, and both come back exactly. Each stays
--- below 65 bytes for usual numbers, which keeps a hash of up to 128 fields in its small encoding.
---   header  h            bornAt µs, era, replication id of the server that last answered ('' unknown)
---           f:<fence>    the variables f… below
---   bucket  b            what moves with each call: at µs, tokens, remainder, outstanding, moments relative to at, …
---           t            what rarely moves: the terms it counts under, era, birth, longest lease
---           c            demand classes (classes.lua)
---           <holder id>  one record a holder, the variables h… below; longer than the bucket's own fields
---
--- Keeps: T + O <= B in every bucket. A call answered stale, repeated or refused writes nothing of its bucket; it may
---   move the fence (rule 10). Clock: Redis TIME, once. Expiry: the bucket's, which is when it has become the same as an
---   untouched one (rule 11), written when it moves; the header's never.
--- Caller: src/ceiling/redis-ceiling.ts. Model: src/ceiling/ledger.ts.
---
--- One long body instead of functions, and variables instead of tables with names: a script makes its functions anew
--- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
-local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
+  sha1: 'cf2614d505985c0ac53f0ae5d635e91d14763143',
+  source: `local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>ddddddddddddddddddddd'
--- What a record's horizon is packed relative to, so that it takes one byte where it is that.
 local USUAL_HORIZON = 250000
--- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
 local FEW_HOLDERS, SWEEP_COUNT = 128, 64
--- The store's clock, read once a script: what everything in it is dated with.
---
--- Provides: \`now\`, microseconds since the Unix epoch, whole. Clock: Redis TIME, which is wall time and may step; on
---   Redis 7.0 it moves even within a script, so nothing else may read it.
--- Used by: lease.lua, heartbeat.lua, seats.lua. Tests put clock-from-argument.lua in its place.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
--- Who answers: tells data that may be stale (a promoted replica, a server that came back without its last writes).
---
--- Provides: \`SERVER\`, the server's replication id: random, another one after each start and each promotion; '' where
---   INFO does not say or may not be called (then IDENTIFY is false, so that nothing is tried and logged in vain).
--- Read by the script itself, and not once a connection by the client: what a client re-sends after a reconnect runs on
---   the server it did not mean. Costs 2 to 3 µs a script. Writes nothing. Clock: none.
--- Used by: lease.lua. Tests put server-from-argument.lua in its place.
 local SERVER = ''
 if IDENTIFY then
   local info = redis.pcall('INFO', 'replication')
   if type(info) == 'string' then SERVER = string.match(info, 'master_replid:(%x+)') or '' end
 end
--- Constants that the ledger and its callers agree on. Microseconds and micro-tokens.
---
--- Twin of: the constants of src/ceiling/{ceiling-store,exact,fence,ledger}.ts; test/lua holds them against each other.
--- Clock: none. Writes nothing. Used by: lease.lua and its fragments.
 local MICRO = 1000000
 local MAX_SKEW = 100000
 local MAX_AGE = 250000
@@ -81,18 +31,8 @@ local ASSERT_EVERY = 5000000
 local LONGEST = 2251799813685248
 local MAX_SAFE_INTEGER = 9007199254740991
 local AS_IS, PROPORTIONAL, ADDITIVE, RESET = 0, 1, 2, 3
-
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local pack, unpackMessage = cmsgpack.pack, cmsgpack.unpack
--- Exact whole-number arithmetic on tokens and time, and the one refill function.
---
--- Keeps: no number passes 2^53 unless it is thrown away; cutting a span in pieces changes nothing (rule 12); time that
---   went backwards pays nothing. \`a % b\` of Lua 5.1 rounds, so remainders are math.fmod and quotients (a - r) / b.
--- A level goes in and comes out as its three numbers: tokens, remainder, at.
--- Twin of: src/ceiling/exact.ts, which has the reasons. Clock: \`now\` as given. Writes nothing.
--- Used by: fence.lua, allotment.lua, ledger.lua, lease.lua.
-
--- a * b + carry over divisor: quotient, remainder. Whole, not negative; divisor and carry below 2^52.
 local function multiplyDivide(a, b, divisor, carry)
   local rest = math.fmod(a, divisor)
   local whole = ((a - rest) / divisor) * b
@@ -126,13 +66,11 @@ local function multiplyDivide(a, b, divisor, carry)
   end
   return whole + quotient, remainder
 end
-
 local function capAt(tokens, remainder, at, now, cap)
   if tokens < cap or (tokens == cap and at > now) then return tokens, remainder, at end
   if at <= now then at = now + 1 end
   return cap, 0, at
 end
-
 local function refill(tokens, remainder, at, now, rateNum, rateDen, cap)
   local elapsed = now - at
   if elapsed > 0 then
@@ -149,31 +87,21 @@ local function refill(tokens, remainder, at, now, rateNum, rateDen, cap)
   end
   return capAt(tokens, remainder, at, now, cap)
 end
-
 local function refillTime(missing, rateNum, rateDen)
   if missing <= 0 then return 0 end
   return min(LONGEST, ceil((missing / rateNum) * rateDen) + 1)
 end
-
 local function leaseGrace(lease)
   return ceil(lease / 100) + MAX_SKEW
 end
--- Functions on the guard: the time after a loss of the store's data in which wallets may hold what it has not heard of,
--- where a policy asks for the strict rule.
---
--- Keeps: T + O <= (1 - ω)B until the guard is over; T is not pushed below zero for it.
--- Twin of: src/ceiling/guard.ts, which has the reasons. Clock: \`now\` as given. Writes nothing.
--- Used by: fence.lua, allotment.lua, ledger.lua, lease.lua.
 local function heldReady(burst)
   return floor(0.4 * burst)
 end
-
 local function capUnder(burst, outstanding, guardUntil, now)
   local cap = burst - outstanding
   if now < guardUntil then return min(cap, max(0, cap - heldReady(burst))) end
   return cap
 end
-
 local function refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
   if at < guardUntil and now >= guardUntil then
     local cap = capUnder(burst, outstanding, guardUntil, guardUntil - 1)
@@ -181,13 +109,6 @@ local function refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst
   end
   return refill(tokens, remainder, at, now, rateNum, rateDen, capUnder(burst, outstanding, guardUntil, now))
 end
--- Functions on terms: what becomes of a level that is carried over from terms to terms.
---
--- Keeps: a bucket that is carried over never holds more than its new burst less what is outstanding.
--- Twin of: inherit() and changeTerms() of src/ceiling/fence.ts, which has the reasons. Clock: \`now\` as given.
--- Writes nothing. Used by: meet-fence.lua, ledger.lua.
-
--- A level under a burst of \`from\`, of which \`outstanding\` are out, carried over to a burst of \`to\`.
 local function inherit(tokens, at, now, from, to, inheritance, outstanding)
   if inheritance == PROPORTIONAL and tokens > 0 then
     tokens = multiplyDivide(tokens, to, from, 0)
@@ -198,17 +119,10 @@ local function inherit(tokens, at, now, from, to, inheritance, outstanding)
   end
   return capAt(tokens, 0, at, now, to - outstanding)
 end
-
--- The untouched level under the terms of the fence, carried over to a burst of \`to\`.
 local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance, guardUntil)
   tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, 0, guardUntil)
   return inherit(tokens, at, now, burst, to, inheritance, 0)
 end
--- Functions on demand classes: a flat list, sorted by class: class, demand, weight, …
---
--- Keeps: the sums of a class are those of the records counted in it; exact below 2^53.
--- Twin of: the second half of src/ceiling/allotment.ts. Clock: none. Writes nothing; changes the list.
--- Used by: ledger.lua, allotment.lua.
 local function demandClass(demand)
   if demand < 1 then return 0 end
   local index, rest = 1, demand
@@ -225,7 +139,6 @@ local function demandClass(demand)
   if rest >= 1.189207115002721 then return index + 1 end
   return index
 end
-
 local function joinMembers(classes, demand, weight)
   local index, place = demandClass(demand / weight), 1
   while classes[place] and classes[place] < index do place = place + 3 end
@@ -237,7 +150,6 @@ local function joinMembers(classes, demand, weight)
     classes[place], classes[place + 1], classes[place + 2] = index, demand, weight
   end
 end
-
 local function leaveMembers(classes, demand, weight)
   local index, place = demandClass(demand / weight), 1
   while classes[place] and classes[place] < index do place = place + 3 end
@@ -248,8 +160,6 @@ local function leaveMembers(classes, demand, weight)
     for i = place, #classes do classes[i] = classes[i + 3] end
   end
 end
-
--- The fair level, and the weight of all members.
 local function fairLevel(classes, rate)
   local left, weight, demand = rate, 0, 0
   for i = 1, #classes, 3 do
@@ -265,8 +175,6 @@ local function fairLevel(classes, rate)
   end
   return left / weight, total, weight
 end
-
--- Another server answers than the last time, so this data may be older than what was granted: a new era begins now.
 local function suspect(headerKey)
   local write = { 'HSET', headerKey, 'h', pack(now, NEW_ERA, SERVER) }
   local fields = redis.call('HGETALL', headerKey)
@@ -281,13 +189,10 @@ local function suspect(headerKey)
   end
   redis.call(unpack(write))
 end
-
--- Clients round whole numbers close to 2^53 that come as numbers.
 local function exactly(number)
   if number <= 9007199254740900 then return number end
   return string.format('%.0f', number)
 end
-
 local replies = {}
 for i = 1, #KEYS / 2 do
   repeat
@@ -296,8 +201,6 @@ for i = 1, #KEYS / 2 do
     local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
       want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil, callGuard =
       struct.unpack(NUMBERS, ARGV[3 * i + 3])
-
-    -- The partition and the fence, brought up to the call.
     local stored = redis.call('HMGET', headerKey, 'h', fenceField)
     local packedPartition, packedFence = stored[1], stored[2]
     local bornAt, partitionEra, server
@@ -313,7 +216,6 @@ for i = 1, #KEYS / 2 do
         end
       end
     else
-      -- Where nothing was there before, nothing has been lost: such data is as old as can be.
       bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
     local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard
@@ -321,15 +223,7 @@ for i = 1, #KEYS / 2 do
     if packedFence then
       fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard =
         unpackMessage(packedFence)
--- Part of the body of lease.lua: holds a call's terms against the fence, which is in the variables f….
---
--- Sets: f…; fenceChanged, whether the header must be written; conflict, whether terms of one version disagree.
--- Keeps: a higher version takes over at once, a lower one changes nothing, under the same version the stricter rate and
---   burst win, for as long as anybody stands for them.
--- Twin of: meetFence() of src/ceiling/fence.ts, which has the reasons. Clock: \`now\`. Used by: lease.lua.
 local sameRate = callRateNum == fRateNum and callRateDen == fRateDen
-
--- A clock that stepped back.
 if fAssertedAt > now then
   fAssertedAt = now
   fenceChanged = true
@@ -342,14 +236,11 @@ if fAt - now > MAX_SKEW then
   fAt = now
   fenceChanged = true
 end
-
--- Under one version the stricter wins here too, and for good.
 if callVersion == fVersion and callGuard > fGuard then
   fGuard = callGuard
   fenceChanged = true
 end
 local guardUntil = fGuard > 0 and bornAt + fGuard or 0
-
 if callVersion > fVersion then
   fInheritance = callInheritance
   if fInheritance == RESET then
@@ -384,7 +275,6 @@ else
     if slower then fRateNum, fRateDen = callRateNum, callRateDen end
     fenceChanged = true
   elseif fAssertedAt == 0 or callBurst == fBurst or sameRate then
-    -- It stands for a part of the stricter terms, or nobody has yet.
     if fAssertedAt == 0 or now - fAssertedAt > ASSERT_EVERY then
       fAssertedAt = now
       fenceChanged = true
@@ -419,15 +309,11 @@ end
     end
     local reply = { 0, seq, now, partitionEra, fVersion, exactly(fBurst), fRateNum, fRateDen }
     replies[i] = reply
-
-    -- Older than it may be, and it carries something that does harm when it comes late (rule 7).
     local believes = unspent > 0 or returned > 0 or disown > 0 or witness > 0 or since > 0
     if believes and (now - sentAt > MAX_AGE or sentAt - now > MAX_SKEW) then
       reply[1] = 2
       break
     end
-
-    -- The bucket and the caller's record.
     local tokens, remainder, at, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
       reservedUntil, sweepCursor, sweepNext
     local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil, classes
@@ -449,7 +335,6 @@ end
     if main then
       lastEnd = lastEnd + at
       sweepAt = sweepAt + at
-      -- "Never" (0) is packed as false.
       slotAt = slotAt and slotAt + at or 0
       reserved = reserved or 0
       reservedUntil = reservedUntil and reservedUntil + at or 0
@@ -475,22 +360,11 @@ end
       reply[1] = 1
       break
     end
-    -- Sent under a lease that has ended here since: what it holds and gives back has been counted as spent.
     if known and seq > hSeq and (unspent > 0 or returned > 0) and hLeaseEnd <= now and sentAt < hLeaseEnd then
       reply[1] = 2
       break
     end
-
     if not known or seq > hSeq then
--- Part of the body of lease.lua: the escrow ledger of one bucket. T tokens in it, O outstanding, T + O <= B.
---
--- Needs: the call, the fence (f…), the bucket and, where \`known\`, the caller's record (h…) in their variables; \`main\`
---   where the bucket is there. Sets: what of them changes; termsChanged,
---   classesChanged, expiryMoved.
--- Keeps: rule 8 (refill first, with the old O, then lease ends), rule 7 (creating a holder ignores \`returned\`), rule 4
---   (a lost grant is taken back when disowned, and only then), rule 11 (expiry).
--- Twin of: execute() in src/ceiling/ledger.ts and what it calls, which has the reasons; only the sweep of ended leases
---   differs, beyond FEW_HOLDERS. Clock: \`now\`. Writes nothing. Used by: lease.lua.
 if main then
   if era ~= partitionEra then
     tokens = min(tokens, 0)
@@ -513,14 +387,6 @@ if main then
   end
   tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
   if now >= sweepAt then
--- Part of the body of lease.lua: ends leases that are over (counted as spent, never credited) and drops records nothing
--- can refer to any more.
---
--- Sets: outstanding, members, classes, sweepAt…; known and h… of the caller's own record; changed (field, value, …) and
---   dropped (fields), for lease.lua to write.
--- Twin of: sweep() and the second half of rebase() in src/ceiling/ledger.ts, for up to FEW_HOLDERS holders. Beyond it
---   each call looks at about SWEEP_COUNT of them, so that none takes long: a lease that is ended late is only tokens
---   that wait. Clock: \`now\`. Reads the bucket's hash. Used by: ledger.lua.
 local few = members <= FEW_HOLDERS
 local fields, nextCursor
 if few then
@@ -534,7 +400,6 @@ end
 if not sweepCursor then sweepNext = MAX_SAFE_INTEGER end
 changed, dropped = {}, {}
 local latest = now + longestLease + leaseGrace(longestLease)
-
 for j = 1, #fields, 2 do
   local id = fields[j]
   if #id > 1 then
@@ -543,7 +408,6 @@ for j = 1, #fields, 2 do
     leaseEnd = leaseEnd + creditAt
     memberUntil = memberUntil + leaseEnd
     turnAt = turnAt and turnAt + creditAt + next or 0
-    -- Where not all are looked at by the call that rebased, a record from before it betrays itself.
     local clamp = rebased or (not few and leaseEnd > latest + MAX_SKEW)
     if clamp then
       leaseEnd = min(leaseEnd, latest)
@@ -582,7 +446,6 @@ for j = 1, #fields, 2 do
     end
   end
 end
-
 sweepCursor = nextCursor or false
 if not nextCursor then sweepAt = sweepNext end
   end
@@ -605,8 +468,6 @@ else
   classes = {}
   termsChanged = true
 end
-
--- What the holder says of itself.
 if known then
   if disown > 0 and hSeq >= disown then
     local undone = min(hLastGrant, hOutstanding)
@@ -625,7 +486,6 @@ if known then
     classesChanged = true
   end
 else
-  -- \`returned\` is ignored: where the record is gone the tokens have been counted as spent.
   outstanding = outstanding + unspent
   members = members + 1
   hLeaseEnd, hCredit, hCreditAt, hSlotAt = 0, 0 / 0, now, 0
@@ -637,8 +497,6 @@ else
   classesChanged = true
 end
 hOutstanding, hSeq, hDemand, hWeight = unspent, seq, callDemand, callWeight
-
--- The first to come back from an outage in share mode pays for the whole fleet.
 if since > 0 then
   local from = max(since, paidUntil)
   if now > from then
@@ -648,16 +506,9 @@ if since > 0 then
   termsChanged = true
 end
 tokens, remainder, at = capAt(tokens, remainder, at, now, capUnder(burst, outstanding, guardUntil, now))
-
 local leaseEnd = now + lease + leaseGrace(lease)
 hLeaseEnd = hOutstanding > 0 and max(hLeaseEnd, leaseEnd) or leaseEnd
 do
--- Part of the body of lease.lua. Who gets how much: chooses a grant between 0 and T, by the fair level. It can't break
--- the ceiling.
---
--- Sets: hGranted and the other parts of the reply, the caller's credit, slot and membership, reserved….
--- Twin of: src/ceiling/allotment.ts, statement for statement and with the same floating-point operations in the same
---   order; to change one is to change the other. Clock: \`now\`. Used by: lease.lua.
 local rate = (rateNum / rateDen) * MICRO
 local horizon = max(1, floor(min(
   max(300000, (members / 11000) * MICRO),
@@ -669,16 +520,11 @@ local share = max(part, rate / (10 * members))
 local batch = (share * horizon) / MICRO
 local fewTokens = level > 0 and batch < max(1500000, 1.5 * head)
 hMemberUntil = max(now + lease + leaseGrace(lease), now + min(LONGEST, ceil((3 * MICRO * MICRO) / share)))
-
--- Entitlement grows at the share, up to two batches, and never less than a token or what is waited for.
 if hCredit ~= hCredit then hCredit = batch end
 hCredit = min(max(MICRO, 2 * batch, head), hCredit + (share * max(0, now - hCreditAt)) / MICRO)
 hCreditAt = now
 local lent = reservedFor == holderId
--- With nobody to share with there is nothing to be fair about.
 local alone = members == 1
-
--- T, less what is being saved for another holder's large need.
 if reservedFor ~= '' and reservedUntil <= now then reservedFor = '' end
 local available = tokens
 if reservedFor ~= '' and reservedFor ~= holderId then
@@ -690,7 +536,6 @@ available = max(0, available)
 local ask = need + want
 local enough = available >= head
 local needed = enough and min(need, available) or 0
--- A bucket that is full loses what is refilled: then nobody has to be held to a share.
 local fill = available / max(1, burst - outstanding)
 local free = alone or fill >= 1
 local granted
@@ -713,7 +558,6 @@ else
   granted = entitled >= head and max(0, entitled) or 0
 end
 if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
--- Under the strict rule, what nobody waits for stays within its part of the burst.
 if guardUntil > 0 then
   granted = min(granted, max(needed, floor((heldReady(burst) - outstanding) / MICRO) * MICRO))
 end
@@ -722,10 +566,8 @@ if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO a
 end
 hCredit = hCredit - granted
 if (alone or level == 0) and hCredit < 0 then hCredit = 0 end
-
 local unmet = granted < head
 if unmet then
-  -- Saves for a need that neither the others leave nor the holder's share earns in the time to fill the bucket.
   if reservedFor == holderId then reserved = head end
   if reservedFor == '' and hCredit >= 0 and head > 1500000 then
     local fillTime = refillTime(burst, rateNum, rateDen)
@@ -739,7 +581,6 @@ if unmet then
 elseif reservedFor == holderId then
   reservedFor = ''
 end
-
 local next = 0
 if level > 0 and not fewTokens then
   local worth = batch
@@ -765,7 +606,6 @@ if unmet then
   next = max(next, short)
   retry = alone and short or next
 end
-
 hGranted = granted
 hLevel = min(floor(level), MAX_SAFE_INTEGER)
 hHorizon = horizon
@@ -782,7 +622,6 @@ if lease > longestLease then
   longestLease = lease
   termsChanged = true
 end
-
 lastEnd = max(lastEnd, hLeaseEnd)
 local nextLook = hOutstanding > 0 and hLeaseEnd or max(hLeaseEnd + MAX_AGE, hMemberUntil)
 sweepAt = min(sweepAt, nextLook)
@@ -796,7 +635,6 @@ if needed > expiresAt then
   expiresAt = needed + KEEP_LONGER
   expiryMoved = true
 end
-      -- Whatever changed is written, and its expiry where that moved.
       local reserving = reservedFor ~= ''
       main = pack(
         at, tokens, remainder, outstanding, lastEnd - at, sweepAt - at, expiresAt - at, members,
@@ -820,10 +658,8 @@ end
         redis.call('HSET', bucketKey, 'b', main, holderId, own)
       end
       if dropped and #dropped > 0 then redis.call('HDEL', bucketKey, unpack(dropped)) end
-      -- One more, for the milliseconds that both clocks are cut to.
       if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
     end
-
     if version > fVersion then
       reply[5], reply[6], reply[7], reply[8] = version, exactly(burst), rateNum, rateDen
     end
@@ -838,23 +674,8 @@ return replies
 
 export const heartbeatScript: EmbeddedScript = {
   name: 'heartbeat',
-  sha1: '0fe4a0695497bf1c2059d0894383f0ec597dc477',
-  source: `-- Counts a limiter as alive in its group, and says how many are.
---
--- KEYS[1]  sorted set  {hg:fleet}:<group>   members' ids by the store time they were last heard of (ms)
--- ARGV[1]  member      random id of the limiter
--- ARGV[2]  ttl         ms, whole, positive: who has not been heard of for longer is dropped
--- Returns how many are left, the caller included; at least 1.
---
--- Keeps: nobody is counted later than ttl after the last heartbeat. A clock that stepped back drops nobody early; who
---   was heard of "in the future" is taken to have been heard of now. Clock: Redis TIME, once. Expiry: ttl, at each call.
--- Caller: src/ceiling/redis-ceiling.ts.
--- The store's clock, read once a script: what everything in it is dated with.
---
--- Provides: \`now\`, microseconds since the Unix epoch, whole. Clock: Redis TIME, which is wall time and may step; on
---   Redis 7.0 it moves even within a script, so nothing else may read it.
--- Used by: lease.lua, heartbeat.lua, seats.lua. Tests put clock-from-argument.lua in its place.
-local time = redis.call('TIME')
+  sha1: '4e7cfa27d1ad518231dbf81ae65a890c3dd0341a',
+  source: `local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ttl = tonumber(ARGV[2])
 local nowMs = math.floor(now / 1000)
@@ -869,46 +690,19 @@ return redis.call('ZCARD', KEYS[1])
 
 export const seatsScript: EmbeddedScript = {
   name: 'seats',
-  sha1: '072dc60a1b9f3c2a6e840ff71138d4b65225adef',
-  source: `-- Executes a tick's worth of calls of one limiter about seats: how many requests are in flight for a key, fleet-wide.
---
--- KEYS[i]  hash  {hg:<p>}:s:<policy>:<key>   seats of call i
--- then seven arguments a call:
---   holder     random id of the limiter, 8 characters or more
---   seq        whole, from 1: a repeat gets the same answer, an older call changes nothing
---   version    of the policy, whole
---   limit      most seats, whole, positive
---   held       seats in use at the holder now, whole
---   want       seats for callers that wait, whole
---   lostAfter  µs, whole, positive: a holder not heard of for this long has left its seats
--- Returns one array a call: status (0 granted, 1 stale), seq, granted, taken, most (0: enough for all), version.
---
--- Fields, numbers as text:
---   v            version limit
---   <holder id>  seq seats granted unmet heardAt lostAfter
---
--- Keeps: grants nothing while the seats known to be taken reach the limit. What a holder says it holds is noted as it
---   is: work that is under way can't be called back. Clock: Redis TIME, once. Expiry: when the last holder is lost.
--- Caller: src/ceiling/redis-seats.ts. Model: src/ceiling/seat-ledger.ts.
--- The store's clock, read once a script: what everything in it is dated with.
---
--- Provides: \`now\`, microseconds since the Unix epoch, whole. Clock: Redis TIME, which is wall time and may step; on
---   Redis 7.0 it moves even within a script, so nothing else may read it.
--- Used by: lease.lua, heartbeat.lua, seats.lua. Tests put clock-from-argument.lua in its place.
-local time = redis.call('TIME')
+  sha1: 'aa022b66091d698731daa1cd179107b9bcbcb9d2',
+  source: `local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local WANT_TTL = 1000000
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local function text(...)
   return string.format(string.rep('%.0f ', select('#', ...)), ...)
 end
-
 local replies = {}
 for i = 1, #KEYS do
   local key, a = KEYS[i], (i - 1) * 7
   local id, seq, version, limit = ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   local held, want, lostAfter = tonumber(ARGV[a + 5]), tonumber(ARGV[a + 6]), tonumber(ARGV[a + 7])
-
   local fields = redis.call('HGETALL', key)
   local write, lost = { 'HSET', key }, { 'HDEL', key }
   local demands, taken, demanded, last = {}, 0, 0, 0
@@ -924,7 +718,6 @@ for i = 1, #KEYS do
         limit = min(limit, numbers[2])
       end
     else
-      -- A clock that was set back must not keep the seats of a dead holder for longer than they would have been kept.
       local heardAt = min(numbers[5], now)
       if heardAt + numbers[6] <= now then
         lost[#lost + 1] = field
@@ -944,7 +737,6 @@ for i = 1, #KEYS do
     end
   end
   if #lost > 2 then redis.call(unpack(lost)) end
-
   local fresh = seq > mySeq
   if fresh then mySeats, myUnmet, myHeardAt = held, want, now end
   if fresh or mySeq > 0 then
@@ -961,7 +753,6 @@ for i = 1, #KEYS do
     end
     most = max(1, ceil(rest / left))
   end
-
   local status, granted = 0, 0
   if fresh then
     local room = limit - taken

@@ -69,6 +69,17 @@ describe('assembleScript', () => {
     expect(() => assemble({ 'lease.lua': "-- @include 'clock'\n" })).toThrow('Expected `--- @include "name"`');
   });
 
+  it('is shipped without lines of comment, under the name of what is left', () => {
+    writeFileSync(join(folder, 'lease.lua'), '-- lease\n\nlocal a = 1 -- one\n  -- two\nreturn "--" .. a\n');
+    const source = 'local a = 1 -- one\nreturn "--" .. a\n';
+    const typescript = generateModule(pathToFileURL(`${folder}/`));
+
+    expect(typescript).toContain(`source: \`${source}\``);
+    expect(typescript).toContain(createHash('sha1').update(source).digest('hex'));
+    writeFileSync(join(folder, 'lease.lua'), 'local a = [[\n-- no comment\n]]\n');
+    expect(() => generateModule(pathToFileURL(`${folder}/`))).toThrow('no long brackets');
+  });
+
   it('survives being embedded in a template literal', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what must not be taken for a placeholder.
     const source = 'local s = "a\\n${b}`"\n';
