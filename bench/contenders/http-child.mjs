@@ -50,15 +50,7 @@ async function handler() {
       };
     case 'headgate':
     case 'headgate-sync': {
-      const { createLimiter } = await import('headgate');
-      const terms = { rate: AMPLE, burst: AMPLE };
-      const limiter = await createLimiter({
-        policies: [{ name: 'api', local: terms, ceiling: terms }],
-        redis: url,
-        newStore: 'full',
-        telemetry: false,
-      });
-      const api = limiter.policy('api');
+      const api = (await ampleLimiter()).policy('api');
       if (contender === 'headgate-sync') {
         return (_, response) => (api.tryAcquire(keyOf()) ? answer(response) : refuse(response));
       }
@@ -79,6 +71,20 @@ async function handler() {
         );
       };
     }
+    case 'express':
+    case 'express-headgate': {
+      const { default: express } = await import('express');
+      const app = express();
+      if (contender === 'express-headgate') {
+        const { rateLimit } = await import('headgate/express');
+        app.use(rateLimit(await ampleLimiter(), { policy: 'api', key: keyOf }));
+      }
+      app.use((_, response) => {
+        if (contender === 'express') keyOf();
+        answer(response);
+      });
+      return app;
+    }
     case 'express-rate-limit': {
       const { rateLimit } = await import('express-rate-limit');
       const limit = rateLimit({ windowMs: 1_000, limit: AMPLE, keyGenerator: keyOf, validate: false });
@@ -87,4 +93,15 @@ async function handler() {
     default:
       throw new Error(`No such contender: ${contender}`);
   }
+}
+
+async function ampleLimiter() {
+  const { createLimiter } = await import('headgate');
+  const terms = { rate: AMPLE, burst: AMPLE };
+  return await createLimiter({
+    policies: [{ name: 'api', local: terms, ceiling: terms }],
+    redis: url,
+    newStore: 'full',
+    telemetry: false,
+  });
 }

@@ -2,8 +2,15 @@
 import autocannon from 'autocannon';
 import { serve } from '../harness/children.mjs';
 
-serve(async ({ port, connections, seconds }) => {
-  const result = await autocannon({ url: `http://127.0.0.1:${port}`, connections, duration: seconds });
+// `perSecond` left out: as fast as it answers.
+serve(async ({ port, connections, seconds, perSecond }) => {
+  const url = `http://127.0.0.1:${port}`;
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    ...(perSecond && { overallRate: perSecond }),
+  });
   return {
     perSecond: result.requests.average,
     p50: result.latency.p50,
