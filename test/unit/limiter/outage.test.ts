@@ -77,6 +77,46 @@ describe('in an outage', () => {
     expect(await offer(api, time, 10_000)).toBe(100);
   });
 
+  it('the mode share waits for the end of the last lease, and says for how long', async () => {
+    const { api, time, remote } = await remoteLimiterOf({
+      ceiling,
+      outage: { mode: 'share' },
+      lease: { durationMs: 1_000 },
+    });
+    remote.fleet = 10;
+    await time.advance(6_000);
+    api.tryAcquire('k', 20);
+    await time.advance(11);
+    const leaseEndsAt = time.now() - 11 + 990;
+    remote.ready = false;
+    while (api.tryAcquire('k'));
+    await time.advance(1);
+    api.tryAcquire('k');
+    const refused = api.decide('k');
+    expect(refused).toMatchObject({ allowed: false, retryAfterMs: leaseEndsAt + 100 - time.now() });
+    await time.advance(leaseEndsAt + 99 - time.now());
+    expect(api.tryAcquire('k')).toBe(false);
+    await time.advance(1);
+    expect(api.tryAcquire('k')).toBe(true);
+  });
+
+  it('the mode share starts when the store was lost, where the last lease had ended long before', async () => {
+    const { api, time, remote } = await remoteLimiterOf({
+      ceiling,
+      outage: { mode: 'share' },
+      lease: { durationMs: 1_000 },
+    });
+    remote.fleet = 10;
+    await time.advance(6_000);
+    api.tryAcquire('k', 20);
+    await time.advance(11);
+    while (api.tryAcquire('k'));
+    await time.advance(5_000);
+    remote.ready = false;
+    expect(await offer(api, time, 99)).toBe(0);
+    expect(await offer(api, time, 1_000)).toBeGreaterThan(0);
+  });
+
   it('the mode share lets nobody save up more than one cost', async () => {
     const { api, time, remote } = await remoteLimiterOf({ ceiling, outage: { mode: 'share', fleet: 10 } });
     remote.ready = false;
