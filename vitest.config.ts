@@ -13,6 +13,7 @@ export default defineConfig({
             'test/contract/**/*.test.ts',
             'test/repository/**/*.test.ts',
             'test/mutation/**/*.test.ts',
+            'test/model/**/*.test.ts',
           ],
         },
       },

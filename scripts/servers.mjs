@@ -1,11 +1,15 @@
-// Installs the two servers that the integration tests run against: `npm run servers`. Does nothing when they are there.
+// Installs what the tests run against or with: two servers, and the model checker with its compiler: `npm run servers`.
+// Does nothing when all are there.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 const wanted = [
-  { binary: 'redis-server', variable: 'HEADGATE_TEST_REDIS', brew: 'redis' },
-  { binary: 'nats-server', variable: 'HEADGATE_TEST_NATS', brew: 'nats-server' },
+  { binary: 'redis-server', variable: 'HEADGATE_TEST_REDIS', debian: ['redis-server'], brew: 'redis' },
+  { binary: 'nats-server', variable: 'HEADGATE_TEST_NATS', debian: ['nats-server'], brew: 'nats-server' },
+  { binary: 'spin', debian: ['spin'], brew: 'spin' },
+  // Debian only recommends the C library's headers to who installs gcc.
+  { binary: 'gcc', debian: ['gcc', 'libc6-dev'], brew: 'gcc' },
 ];
 
 // Debian puts nats-server into /usr/sbin, which is not on an ordinary user's PATH.
@@ -29,14 +33,14 @@ function run(command, args) {
 }
 
 const missing = wanted.filter(({ binary, variable }) => {
-  const chosen = process.env[variable];
+  const chosen = variable && process.env[variable];
   if (chosen === undefined) return !isInstalled(binary);
   if (!existsSync(chosen)) stop(`${variable} names ${chosen}, which does not exist`);
   return false;
 });
 
 if (missing.length > 0) {
-  const names = missing.map(({ binary }) => binary);
+  const names = missing.flatMap(({ debian }) => debian);
   if (process.platform === 'darwin' && isInstalled('brew')) {
     run('brew', ['install', ...missing.map(({ brew }) => brew)]);
   } else if (isInstalled('apt-get') && process.getuid?.() === 0) {
@@ -45,7 +49,7 @@ if (missing.length > 0) {
     run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...names, 'libfaketime']);
   } else {
     stop(
-      `Install ${names.join(' and ')} (Debian, as root: apt-get install ${names.join(' ')} libfaketime), then run this again.`,
+      `Install ${missing.map(({ binary }) => binary).join(', ')} (Debian, as root: apt-get install ${names.join(' ')} libfaketime), then run this again.`,
     );
   }
   const still = missing.filter(({ binary }) => !isInstalled(binary));
