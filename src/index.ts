@@ -29,7 +29,7 @@ export {
   UnknownPolicyError,
 } from './errors.js';
 export { compoundKey } from './key/compound-key.js';
-export type { AcquireOptions, EnterOptions } from './limiter/acquire-options.js';
+export type { AcquireAllOptions, AcquireOptions, EnterOptions } from './limiter/acquire-options.js';
 export type { Allowed, Decision, Denial, Denied } from './limiter/decision.js';
 export type { KeyHandle } from './limiter/key-handle.js';
 export type { Limiter } from './limiter/limiter.js';
@@ -91,4 +91,22 @@ export {
 } from './telemetry/observer.js';
 export type { Random, Time, Timer } from './time.js';
 export type { EpochMilliseconds, Microseconds, MicroTokens, Milliseconds, Period, Tokens } from './units.js';
+export {
+  type PartialDecision,
+  peek,
+  penalise,
+  type ReserveOptions,
+  refund,
+  reserve,
+  upTo,
+} from './verb/one-limit.js';
+export type { Reservation } from './verb/reservation.js';
+export {
+  type AllAllowed,
+  acquireAll,
+  decideAll,
+  type JointDecision,
+  type Limit,
+  type NotAllAllowed,
+} from './verb/several.js';
 export { VERSION } from './version.js';

@@ -1,5 +1,6 @@
 import type { Microseconds, MicroTokens } from '../units.js';
 import type { LeaseCall } from './ceiling-store.js';
+import { untouchedLevel } from './fence.js';
 import { guardedUntil, refillGuarded } from './guard.js';
 import { bucketName, type Partition } from './ledger.js';
 
@@ -13,7 +14,12 @@ export type Look = Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'hol
 export function leftIn(partition: Partition, look: Look, now: Microseconds): MicroTokens {
   const bucket = partition.buckets.get(bucketName(look));
   const fence = partition.fences.get(look.fence);
-  if (!bucket || !fence || bucket.expiresAt <= now || bucket.era !== partition.era) return 0;
+  if (!fence) return 0;
+  // One that isn't there is a copy of the untouched one.
+  if ((!bucket || bucket.expiresAt <= now) && fence.version === look.version) {
+    return Math.max(0, untouchedLevel(fence, partition.bornAt, now).tokens);
+  }
+  if (!bucket || bucket.era !== partition.era) return 0;
   if (bucket.version !== look.version || fence.version !== look.version) return 0;
   const level = { ...bucket.level };
   refillGuarded(level, now, bucket, bucket.outstanding, guardedUntil(fence.guard, partition.bornAt));

@@ -40,6 +40,7 @@ const KIND_OF: Readonly<Record<DenialReason, Kind>> = {
   degraded: 'capacity',
   overflow: 'capacity',
   closed: 'capacity',
+  'queue-full': 'capacity',
   'cost-above-burst': 'refused',
   'denied-by-policy': 'refused',
 };

@@ -64,6 +64,10 @@ export class Account implements Wallet, Sleeper, Share {
 
   #cells: Float64Array;
   #first: number;
+  /** What the store takes this holder to hold, or less: the balance can come back up to this without anybody's leave. */
+  known: MicroTokens = 0;
+  /** Charged without having been there: paid out of what is granted next. */
+  debt: MicroTokens = 0;
   /** Costs of all waiting callers together, and of the first; what a caller that does not wait missed. */
   waiting: MicroTokens = 0;
   waitingHead: MicroTokens = 0;
@@ -221,6 +225,28 @@ export class Account implements Wallet, Sleeper, Share {
     this.waiting = 0;
     this.waitingHead = 0;
     this.missed = 0;
+    this.debt = 0;
+  }
+
+  /**
+   * Takes a spend back that did not come about, as far as the store does not know of it yet, while the lease lives: never
+   * is there more than the store counts on. What is over is earned again by refill.
+   */
+  takeBack(amount: MicroTokens, now: Milliseconds): void {
+    if (now < this.endsAt) this.balance += Math.min(amount, Math.max(0, this.known - this.balance));
+  }
+
+  /** Charges what need not be there: what is in hand at once, and the rest, one burst at most, when it is granted. */
+  owe(amount: MicroTokens, now: Milliseconds): void {
+    this.debt = Math.min(this.terms.ceiling?.burst ?? 0, this.debt + amount);
+    if (now < this.endsAt) this.payDebt();
+  }
+
+  /** What was charged before it was there is spent as soon as it is. */
+  payDebt(): void {
+    const paid = Math.min(this.debt, this.balance);
+    this.balance -= paid;
+    this.debt -= paid;
   }
 
   /** When it will have been unused for long enough to give back what it holds, if nobody asks until then. */
@@ -242,6 +268,11 @@ export class Account implements Wallet, Sleeper, Share {
     return Math.min(this.unusedAt, this.renewAt);
   }
 
+  /** Whether those who wait need more than there is, or more has been charged than there was. */
+  get lacking(): boolean {
+    return this.waiting > this.balance || this.debt > 0;
+  }
+
   /** Whether the store has said that asking for this much is useless for now. */
   blockedFor(cost: MicroTokens, now: Milliseconds): boolean {
     return now < this.blockedUntil && Math.max(0, cost - this.balance) >= this.unmet;
@@ -255,6 +286,7 @@ export class Account implements Wallet, Sleeper, Share {
       !this.queued &&
       this.waiting === 0 &&
       this.disown === 0 &&
+      this.debt === 0 &&
       this.outageSince === 0
     );
   }

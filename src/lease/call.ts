@@ -33,8 +33,8 @@ export function composeCall(
   const first = account.era === '';
   const demand = account.demand.perSecond();
 
-  const need = Math.max(0, Math.min(account.waiting + account.missed, terms.burst) - account.balance);
-  const head = Math.min(need, Math.max(0, (account.waitingHead || account.missed) - account.balance));
+  const need = Math.max(0, Math.min(account.waiting + account.missed + account.debt, terms.burst) - account.balance);
+  const head = Math.min(need, Math.max(0, (account.waitingHead || account.missed || account.debt) - account.balance));
   const target = idle || first || returnAll ? 0 : Math.min(batchSize(demand, account), terms.burst);
   const spare = spareOf(account, target, idle || returnAll, terms);
   const want = Math.max(0, target - (account.balance - spare));
@@ -43,6 +43,7 @@ export function composeCall(
 
   const returned = spare > 0 ? withdraw(account, spare, now) : 0;
   account.giveBack = false;
+  account.known = account.balance;
   // What is fetched for waiting callers is spent at once, so it may not block refill for a whole lease.
   const onlyNeed = target === 0 && account.balance === 0 && account.missed === 0;
   const leaseMs = onlyNeed ? Math.min(caller.deadlineMs, policy.lease.durationMs) : policy.lease.durationMs;

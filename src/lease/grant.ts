@@ -32,10 +32,12 @@ export function takeGrant(
 ): void {
   const { counters } = account.owner;
   const dropped = deposit(account, reply.granted, leaseEnd(flight.sentAt, flight.leaseMs), now);
+  account.known += reply.granted;
   counters.tokensGranted += reply.granted / MICRO;
   counters.tokensExpired += dropped / MICRO;
   if (reply.conflict) counters.termConflicts += 1;
   if (reply.granted > 0) account.granted = true;
+  account.payDebt();
   account.lapsed = reply.granted > 0 && dropped > 0;
   account.disown = 0;
   if (account.outageSince === flight.since) account.outageSince = 0;

@@ -9,6 +9,7 @@ import { composeCall } from './call.js';
 import { Courier, type CourierParts } from './courier.js';
 import { Fleet } from './fleet.js';
 import { type GrantTerms, isLargeAndSpent, takeGrant } from './grant.js';
+import { leftNow } from './left-now.js';
 import { StoreClock } from './store-clock.js';
 import { SuspendWatch } from './suspend-watch.js';
 import { WakeQueue } from './wake-queue.js';
@@ -142,15 +143,18 @@ export class Keeper {
     return true;
   }
 
-  /** What the bucket would grant this limiter right now on top of what it holds; undefined: only the store knows. */
+  /** A call though nobody waits for it, such as for what is owed: at once where the store is in this process. */
+  collect(account: Account, now: Milliseconds): void {
+    account.forced = true;
+    const call = this.#parts.store.leaseNow && this.#prepare(account, now);
+    if (call) this.#courier.sendNow(call, account);
+    else this.#enqueueOnce(account);
+  }
+
+  /** What would be granted now on top of what is held; undefined: only the store knows. Introduces a bucket first. */
   leftNow(account: Account): MicroTokens | undefined {
-    const { store, holder } = this.#parts;
-    try {
-      const { ledger: policy, key } = account;
-      return store.leftNow?.({ policy, key, fence: account.fence, version: account.policy.version, holder });
-    } catch {
-      return undefined;
-    }
+    if (account.era === '' && this.#parts.store.leaseNow) this.collect(account, this.#parts.time.now());
+    return leftNow(this.#parts.store, this.#parts.holder, account);
   }
 
   /** Waiting callers have come or gone: wake the account when a call for them is useful. */
@@ -293,8 +297,7 @@ export class Keeper {
     if ((account.released || this.#closing) && account.balance > 0) account.forced = true;
     this.#parts.settled(account);
     if (reply.status === 'granted' && isLargeAndSpent(account, reply)) account.forced = true;
-    if (account.forced || (account.waiting > account.balance && now >= account.blockedUntil))
-      this.#enqueueOnce(account);
+    if (account.forced || (account.lacking && now >= account.blockedUntil)) this.#enqueueOnce(account);
     this.#schedule(account, now);
     flight.settle();
   }
@@ -317,8 +320,8 @@ export class Keeper {
 
   #terms(): GrantTerms {
     const { random, store, weight } = this.#parts;
-    const inProcess = store.leaseNow !== undefined;
-    return { weight, roundTripMs: this.#roundTripMs, inProcess, spread: inProcess ? 0 : 0.1 * random() };
+    const spread = store.leaseNow ? 0 : 0.1 * random();
+    return { weight, roundTripMs: this.#roundTripMs, inProcess: store.leaseNow !== undefined, spread };
   }
 
   #fail(error: Error, certain: boolean, now: Milliseconds): void {
@@ -359,7 +362,7 @@ export class Keeper {
     this.#expire(account, now);
     if (account.attempted > 0) account.measure(now);
     if (account.balance > 0 && (account.unused(now) || now >= account.renewAt)) account.forced = true;
-    const due = account.waiting > account.balance || account.missed > 0;
+    const due = account.lacking || account.missed > 0;
     if (account.forced || (due && now >= account.blockedUntil)) this.#enqueueOnce(account);
     this.#schedule(account, now);
   }
@@ -367,8 +370,7 @@ export class Keeper {
   /** Sets when the account must next be looked at without being asked. */
   #schedule(account: Account, now: Milliseconds): void {
     if (this.#closing || account.released) return;
-    if (account.waiting > account.balance && account.blockedUntil > now)
-      this.#wakes.wakeBy(account, account.blockedUntil);
+    if (account.lacking && account.blockedUntil > now) this.#wakes.wakeBy(account, account.blockedUntil);
     if (account.disown > 0) this.#wakes.wakeBy(account, Math.max(account.blockedUntil, now + RETRY_MS));
     if (account.balance > 0) this.#wakes.wakeBy(account, Math.max(now + RETRY_MS, account.reviewAt));
   }

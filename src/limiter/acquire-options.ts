@@ -12,6 +12,21 @@ export interface AcquireOptions {
   readonly maxWaitMs?: Milliseconds;
   /** Ends the wait: the promise rejects with the signal's reason, and nothing has been charged. */
   readonly signal?: AbortSignal;
+  /** Whoever waits with a higher one is served first, however long the others have waited. A whole number. Default 0. */
+  readonly priority?: number;
+  /** Where as many wait for this key already, the call is denied at once, `queue-full`. Whole, 0 or more. Default: none. */
+  readonly maxQueued?: number;
+}
+
+/** Options of `acquireAll`. */
+export interface AcquireAllOptions {
+  /**
+   * How long to wait for tokens of all limits: 0 (not at all) or more. Left out: no longer than the ceiling store takes to
+   * answer for each, where that may help.
+   */
+  readonly maxWaitMs?: Milliseconds;
+  /** Ends the wait: the promise rejects with the signal's reason, and nothing has been charged. */
+  readonly signal?: AbortSignal;
 }
 
 /** Options of `enter`. */
@@ -31,20 +46,45 @@ export interface Patience {
   readonly signal: AbortSignal | undefined;
 }
 
-interface CheckedOptions extends Patience {
+/** All options of `acquire`. */
+export interface CheckedOptions extends Patience {
   readonly cost: Tokens;
+  readonly priority: number;
+  readonly maxQueued: number;
 }
 
-const NONE_GIVEN: CheckedOptions = { cost: 1, maxWaitMs: undefined, signal: undefined };
+const NO_BOUND = Number.POSITIVE_INFINITY;
+const NONE_GIVEN: CheckedOptions = {
+  cost: 1,
+  maxWaitMs: undefined,
+  signal: undefined,
+  priority: 0,
+  maxQueued: NO_BOUND,
+};
 const PATIENCE = ['maxWaitMs', 'signal'] as const;
-const OF_ACQUIRE = ['cost', ...PATIENCE] as const;
+const OF_ACQUIRE = ['cost', ...PATIENCE, 'priority', 'maxQueued'] as const;
 
 /** Checks the options of one call; the cost itself is checked with the policy. */
 export function checkAcquireOptions(options: AcquireOptions | undefined): CheckedOptions {
   if (options === undefined) return NONE_GIVEN;
   checkNames('acquire', OF_ACQUIRE, options);
-  const { cost = 1, maxWaitMs, signal } = options;
-  return { cost, ...checkPatience(maxWaitMs, signal) };
+  return checkAcquire(options);
+}
+
+function checkAcquire({ cost = 1, maxWaitMs, signal, priority = 0, maxQueued = NO_BOUND }: AcquireOptions) {
+  if (!Number.isSafeInteger(priority)) {
+    throw new InvalidOptionError(`Expected \`priority\` to be a whole number, got ${show(priority)}.`);
+  }
+  if (maxQueued !== NO_BOUND && !(Number.isSafeInteger(maxQueued) && maxQueued >= 0)) {
+    throw new InvalidOptionError(`Expected \`maxQueued\` to be a whole number, 0 or more, got ${show(maxQueued)}.`);
+  }
+  return { cost, priority, maxQueued, ...checkPatience(maxWaitMs, signal) };
+}
+
+/** Checks the options of one call of `acquireAll`. */
+export function checkAcquireAllOptions(options: AcquireAllOptions = {}): Patience {
+  checkNames('acquireAll', PATIENCE, options);
+  return checkPatience(options.maxWaitMs, options.signal);
 }
 
 /** Checks the options of one call of `enter`. */

@@ -4,7 +4,15 @@ import { liveBalance } from '../lease/wallet.js';
 import type { CeilingTerms } from '../policy/policy.js';
 import { type AllowedWatch, NOBODY_WATCHES, type Observer } from '../telemetry/observer.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
-import { type Allowed, type Decision, groundsOf, isAllowed, VERDICT, type Verdict } from './decision.js';
+import {
+  type Allowed,
+  type Decision,
+  groundsOf,
+  isAllowed,
+  passesAsShadow,
+  VERDICT,
+  type Verdict,
+} from './decision.js';
 import type { Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
 import type { PolicyState } from './policy-state.js';
@@ -34,15 +42,18 @@ export class Clerk {
     ahead: MicroTokens,
     now: Milliseconds,
   ): Decision {
-    if (isAllowed(verdict)) {
-      this.allowed(state, verdict, cost);
-      return this.allowance(state, now);
-    }
-    const passes = this.denied(state, verdict, cost, micro, ahead, now);
+    if (isAllowed(verdict)) this.allowed(state, verdict, cost);
+    else this.denied(state, verdict, cost, micro, ahead, now);
+    return this.written(state, verdict, micro, ahead, now);
+  }
+
+  /** A decision that is not counted, or has been. */
+  written(state: KeyState, verdict: Verdict, micro: MicroTokens, ahead: MicroTokens, now: Milliseconds): Decision {
+    if (isAllowed(verdict)) return this.allowance(state, now);
     const { limitedBy, reason } = groundsOf(verdict, state.overflow);
     const retryAfterMs = this.#judge.wait(state, verdict, micro, ahead, now);
     const { policy, policyVersion, remaining, limit, resetAfterMs, degraded } = this.allowance(state, now);
-    if (passes) {
+    if (passesAsShadow(state.terms.mode, verdict)) {
       const shadow = { limitedBy, reason, retryAfterMs };
       return { allowed: true, policy, policyVersion, remaining, limit, resetAfterMs, degraded, shadow };
     }
@@ -81,13 +92,13 @@ export class Clerk {
       }
       if (ceiling !== undefined && account !== undefined) {
         const left = this.#keeper.leftNow(account);
-        const held = liveBalance(account, now) + (left ?? 0);
+        const held = liveBalance(account, now) + (left ?? 0) - account.debt;
         remaining = Math.min(remaining, held / MICRO);
         limit = Math.min(limit, ceiling.burst / MICRO);
         resetAfterMs = left === undefined ? undefined : Math.max(resetAfterMs, untilFull(ceiling, held));
       }
       // Nobody overtakes those who wait.
-      remaining = state.waiters === undefined ? Math.floor(remaining) : 0;
+      remaining = state.waiters === undefined ? Math.max(0, Math.floor(remaining)) : 0;
     }
     return { allowed: true, policy, policyVersion, remaining, limit, resetAfterMs, degraded };
   }
@@ -115,7 +126,7 @@ export class Clerk {
     now: Milliseconds,
   ): boolean {
     const { counters, policy } = this.#owner;
-    const shadow = state.terms.mode === 'shadow' && verdict !== VERDICT.closed;
+    const shadow = passesAsShadow(state.terms.mode, verdict);
     if (shadow) {
       counters.shadowDenied += 1;
       counters.allowed += 1;

@@ -1,4 +1,4 @@
-import { CostAboveBurstError } from '../errors.js';
+import { CostAboveBurstError, InvalidCostError } from '../errors.js';
 import { type Policy, type Terms, termsFor } from '../policy/policy.js';
 import { MICRO, type MicroTokens, type Tokens } from '../units.js';
 
@@ -47,6 +47,19 @@ export class CostLimits {
   #for(key: string): Largest {
     return this.#byKey.size === 0 ? this.#default : (this.#byKey.get(key) ?? this.#default);
   }
+}
+
+/**
+ * The micro-tokens of an amount.
+ *
+ * @throws InvalidCostError where it is not positive, finite and of at most six decimals
+ */
+export function microTokensOf(amount: unknown): MicroTokens {
+  if (typeof amount !== 'number' || !(amount > 0) || amount === Number.POSITIVE_INFINITY)
+    throw new InvalidCostError(amount);
+  const micro = Math.round(amount * MICRO);
+  if (micro < 1 || Math.abs(micro / MICRO - amount) > amount * Number.EPSILON) throw new InvalidCostError(amount);
+  return micro;
 }
 
 function largest({ local, ceiling }: Terms): Largest {

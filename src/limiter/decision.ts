@@ -1,3 +1,4 @@
+import type { PolicyMode } from '../policy/policy.js';
 import type { DenialReason, LimitedBy } from '../telemetry/observer.js';
 import type { Milliseconds, Tokens } from '../units.js';
 
@@ -63,6 +64,7 @@ export const VERDICT = {
   ceilingCostAboveBurst: 9,
   policyDenies: 10,
   closed: 11,
+  queueFull: 12,
 } as const;
 
 export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
@@ -83,6 +85,7 @@ const GROUNDS: readonly (Grounds | undefined)[] = grounds([
   [VERDICT.ceilingCostAboveBurst, 'ceiling', 'cost-above-burst'],
   [VERDICT.policyDenies, 'policy', 'denied-by-policy'],
   [VERDICT.closed, 'policy', 'closed'],
+  [VERDICT.queueFull, 'policy', 'queue-full'],
 ]);
 
 /** Where a key shares its bucket with others, "empty" is not of its own doing. */
@@ -93,6 +96,11 @@ const OVERFLOW_GROUNDS: readonly (Grounds | undefined)[] = grounds([
 
 export function isAllowed(verdict: Verdict): boolean {
   return verdict <= VERDICT.allowedDegraded;
+}
+
+/** Whether a denial lets the call pass all the same. */
+export function passesAsShadow(mode: PolicyMode, verdict: Verdict): boolean {
+  return mode === 'shadow' && verdict !== VERDICT.closed;
 }
 
 /** Whether a call to the ceiling store may turn this denial round. */

@@ -100,15 +100,27 @@ export class Judge {
       case VERDICT.ceilingEmpty:
       case VERDICT.ceilingCold:
       case VERDICT.ceilingExpired:
-        return account ? Math.max(1, Math.ceil(dueAt(account, terms.ceiling, ahead + micro, now) - now)) : 1;
+        return account ? this.#leaseWait(account, terms.ceiling, ahead + micro, now) : 1;
       case VERDICT.ceilingDegraded: {
-        const rate = this.#shareRate(terms.ceiling);
+        const rate = this.shareRate(terms.ceiling);
         if (state.share && rate > 0) return shareWait(state.share, (ahead + micro) / MICRO, rate, now);
         return account ? this.#keeper.probeWait(account, now) : 1;
       }
+      case VERDICT.queueFull:
+        return this.wait(state, account ? VERDICT.ceilingEmpty : VERDICT.localEmpty, micro, ahead, now);
       default:
         return undefined;
     }
+  }
+
+  /** Until a need can be met, as the store has said; a store in this process that has not been asked can be looked at. */
+  #leaseWait(account: Account, terms: CeilingTerms | undefined, micro: MicroTokens, now: Milliseconds): Milliseconds {
+    let due = dueAt(account, terms, micro, now);
+    if (due <= now && terms !== undefined) {
+      const left = this.#keeper.leftNow(account);
+      if (left !== undefined) due = now + ((micro - account.balance - left) / microTokensPerSecond(terms)) * 1_000;
+    }
+    return Math.max(1, Math.ceil(due - now));
   }
 
   /** The wallet has too little: fetch at once where the store is in this process, else say which state this is. */
@@ -143,7 +155,7 @@ export class Judge {
     const { policy, counters } = this.#owner;
     if (policy.outage.mode === 'deny') return VERDICT.ceilingDegraded;
     if (policy.outage.mode === 'share') {
-      const rate = this.#shareRate(state.terms.ceiling);
+      const rate = this.shareRate(state.terms.ceiling);
       if (rate === 0) return VERDICT.ceilingDegraded;
       if (account.outageSince === 0) {
         // The first to reach the store again pays for the whole fleet from its last reply on. Without one ever: from the start.
@@ -157,7 +169,7 @@ export class Judge {
   }
 
   /** Tokens a millisecond one instance of the fleet may admit by itself; 0 where the fleet's size is not known. */
-  #shareRate(terms: CeilingTerms | undefined): number {
+  shareRate(terms: CeilingTerms | undefined): number {
     const { outage } = this.#owner.policy;
     if (outage.mode !== 'share' || terms === undefined) return 0;
     const fleet = Math.max(this.#keeper.fleetSize, outage.fleet ?? 0);

@@ -46,11 +46,11 @@ export class KeyHandle {
   /** As `PolicyLimiter.acquire` for this key. */
   acquire(options?: AcquireOptions): Promise<Decision> {
     try {
-      const { cost, maxWaitMs, signal } = checkAcquireOptions(options);
-      const micro = this.#teller.micro(this.key, cost);
-      if (signal?.aborted) throw signal.reason;
+      const checked = checkAcquireOptions(options);
+      const micro = this.#teller.micro(this.key, checked.cost);
+      if (checked.signal?.aborted) throw checked.signal.reason;
       const now = this.#teller.now();
-      return this.#teller.acquire(this.#find(now), cost, micro, maxWaitMs, signal, now);
+      return this.#teller.acquire(this.#find(now), micro, checked, now);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -108,6 +108,11 @@ export class Limiter {
     return running.limiter;
   }
 
+  /** The clock that decides. @internal */
+  now(): Milliseconds {
+    return this.#parts.time.now();
+  }
+
   /** What has been counted so far, a row for each policy: the numbers the metrics show. */
   stats(): readonly Readonly<PolicyCounters & PolicyGauges>[] {
     return [...this.#running.values()].map(({ state, limiter }) => ({ ...state.counters, ...limiter.gauges() }));

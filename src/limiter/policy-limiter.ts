@@ -38,8 +38,10 @@ export interface PolicyLimiterParts extends TellerParts, KeyTableParts {
 export class PolicyLimiter {
   readonly #owner: PolicyState;
   readonly #keeper: Keeper;
-  readonly #teller: Teller;
-  readonly #keys: KeyTable;
+  /** @internal */
+  readonly teller: Teller;
+  /** @internal */
+  readonly keys: KeyTable;
   readonly #desk: () => SeatDesk | undefined;
   readonly #openDesk: () => Promise<SeatDesk>;
 
@@ -47,10 +49,10 @@ export class PolicyLimiter {
   constructor(parts: PolicyLimiterParts) {
     this.#owner = parts.owner;
     this.#keeper = parts.keeper;
-    this.#teller = new Teller(parts);
+    this.teller = new Teller(parts);
     this.#desk = parts.desk;
     this.#openDesk = parts.openDesk;
-    this.#keys = new KeyTable(parts);
+    this.keys = new KeyTable(parts);
   }
 
   /** The policy in force now. */
@@ -67,7 +69,7 @@ export class PolicyLimiter {
    */
   key(key: string): KeyHandle {
     checkKey(key);
-    return new KeyHandle(key, this.#keys, this.#teller);
+    return new KeyHandle(key, this.keys, this.teller);
   }
 
   /**
@@ -78,24 +80,24 @@ export class PolicyLimiter {
    * @throws {InvalidKeyError} {@link InvalidCostError} {@link CostAboveBurstError} {@link ClosedError}
    */
   tryAcquire(key: string, cost: Tokens = 1): boolean {
-    const micro = this.#teller.micro(key, cost);
-    const now = this.#teller.now();
-    const slot = this.#keys.slotOf(key);
+    const micro = this.teller.micro(key, cost);
+    const now = this.teller.now();
+    const slot = this.keys.slotOf(key);
     if (slot !== undefined) {
-      const { plain } = this.#teller;
-      const cells = this.#keys.cellsOf(slot);
+      const { plain } = this.teller;
+      const cells = this.keys.cellsOf(slot);
       const first = firstCellOf(slot);
       if (plain.passes(cells, first, cost, micro, now)) return true;
       if (plain.denies(cells, first, cost, micro, now)) return false;
     }
-    return this.#teller.tryAcquire(this.#keys.open(key, slot, now), cost, micro, now);
+    return this.teller.tryAcquire(this.keys.open(key, slot, now), cost, micro, now);
   }
 
   /** As {@link tryAcquire}, answered with what to do next. */
   decide(key: string, cost: Tokens = 1): Decision {
-    const micro = this.#teller.micro(key, cost);
-    const now = this.#teller.now();
-    return this.#teller.decide(this.#keys.find(key, now), cost, micro, now);
+    const micro = this.teller.micro(key, cost);
+    const now = this.teller.now();
+    return this.teller.decide(this.keys.find(key, now), cost, micro, now);
   }
 
   /**
@@ -107,11 +109,11 @@ export class PolicyLimiter {
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision> {
     try {
-      const { cost, maxWaitMs, signal } = checkAcquireOptions(options);
-      const micro = this.#teller.micro(key, cost);
-      if (signal?.aborted) throw signal.reason;
-      const now = this.#teller.now();
-      return this.#teller.acquire(this.#keys.find(key, now), cost, micro, maxWaitMs, signal, now);
+      const checked = checkAcquireOptions(options);
+      const micro = this.teller.micro(key, checked.cost);
+      if (checked.signal?.aborted) throw checked.signal.reason;
+      const now = this.teller.now();
+      return this.teller.acquire(this.keys.find(key, now), micro, checked, now);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -134,35 +136,35 @@ export class PolicyLimiter {
 
   /** @internal */
   accounts(): Iterable<Account> {
-    return accountsOf(this.#keys.states());
+    return accountsOf(this.keys.states());
   }
 
   /** @internal Woken for a key: a bucket has refilled, or a deadline has come. */
   woken(state: KeyState): void {
-    this.#teller.room.serve(state, false, this.#teller.now());
+    this.teller.room.serve(state, false, this.teller.now());
   }
 
   /** @internal The store has answered for an account, or can't. */
   settled(account: Account): void {
-    const state = this.#keys.peek(account.key);
-    if (state?.account === account) this.#teller.room.answered(state, this.#teller.now());
+    const state = this.keys.peek(account.key);
+    if (state?.account === account) this.teller.room.answered(state, this.teller.now());
   }
 
   /** @internal A newer version is in force: whoever holds tokens or waits must hear of it; other keys at their next call. */
   replace(policy: Policy): void {
-    const now = this.#teller.now();
+    const now = this.teller.now();
     this.#owner.replace(policy, now);
-    this.#teller.adopt();
+    this.teller.adopt();
     this.#desk()?.changed(policy.name);
-    for (const state of this.#keys.states()) {
-      if (state.waiters || (state.account && !state.account.idle)) this.#keys.refresh(state, now);
-      this.#teller.room.serve(state, true, now);
+    for (const state of this.keys.states()) {
+      if (state.waiters || (state.account && !state.account.idle)) this.keys.refresh(state, now);
+      this.teller.room.serve(state, true, now);
     }
   }
 
   /** @internal */
   gauges(): PolicyGauges {
-    const now = this.#teller.now();
+    const now = this.teller.now();
     let held = 0;
     for (const account of this.accounts()) held += liveBalance(account, now);
     const { policy } = this.#owner;
@@ -170,18 +172,18 @@ export class PolicyLimiter {
       policy: policy.name,
       version: policy.version,
       tokensHeld: held / MICRO,
-      keys: this.#keys.size,
-      waiting: this.#teller.room.size,
+      keys: this.keys.size,
+      waiting: this.teller.room.size,
       degraded: this.#keeper.degraded && policy.terms.ceiling !== undefined,
     };
   }
 
   /** @internal Answers whoever waits, and turns away whoever comes. */
   close(): void {
-    this.#teller.close();
-    const now = this.#teller.now();
-    for (const state of this.#keys.states()) this.#teller.room.close(state, now);
-    this.#keys.close();
+    this.teller.close();
+    const now = this.teller.now();
+    for (const state of this.keys.states()) this.teller.room.close(state, now);
+    this.keys.close();
   }
 }
 

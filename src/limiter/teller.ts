@@ -1,10 +1,12 @@
-import { ClosedError, InvalidCostError } from '../errors.js';
+import { ClosedError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Time } from '../time.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
+import type { CheckedOptions } from './acquire-options.js';
 import { Clerk } from './clerk.js';
+import { microTokensOf } from './cost-limits.js';
 import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Attempt, Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
@@ -29,10 +31,11 @@ export interface TellerParts {
 export class Teller {
   readonly room: WaitingRoom;
   readonly plain: PlainPath;
-  readonly #owner: PolicyState;
+  readonly owner: PolicyState;
+  readonly keeper: Keeper;
   readonly #time: Time;
-  readonly #judge: Judge;
-  readonly #clerk: Clerk;
+  readonly judge: Judge;
+  readonly clerk: Clerk;
   #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
   #closed = false;
   /** Whether the default cost needs no check. */
@@ -40,19 +43,18 @@ export class Teller {
 
   constructor(parts: TellerParts) {
     const { owner, keeper, observer, time } = parts;
-    this.#owner = owner;
+    this.owner = owner;
+    this.keeper = keeper;
     this.#time = time;
-    this.#judge = new Judge(owner, keeper);
-    this.#clerk = new Clerk(owner, keeper, observer, this.#judge);
+    this.judge = new Judge(owner, keeper);
+    this.clerk = new Clerk(owner, keeper, observer, this.judge);
     this.#unitFits = owner.costs.unitFits;
     this.plain = new PlainPath(owner, observer);
     this.room = new WaitingRoom({
       ...parts,
-      judge: this.#judge,
+      judge: this.judge,
       now: () => this.now(),
       policyName: owner.policy.name,
-      decided: (state, verdict, cost, micro, ahead, now) =>
-        this.#clerk.decided(state, verdict, cost, micro, ahead, now),
     });
   }
 
@@ -77,43 +79,49 @@ export class Teller {
   tryAcquire(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
     if (verdict > VERDICT.allowedDegraded) {
-      return this.#clerk.denied(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
+      return this.clerk.denied(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
     }
-    this.#clerk.allowed(state, verdict, cost);
+    this.clerk.allowed(state, verdict, cost);
     return true;
   }
 
   decide(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Decision {
-    if (this.plain.passes(state.cells, state.first, cost, micro, now)) return this.#clerk.allowance(state, now);
+    if (this.plain.passes(state.cells, state.first, cost, micro, now)) return this.clerk.allowance(state, now);
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
-    return this.#clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
+    return this.clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
   }
 
   /** One that may wait, and found a promise for it where it came; its options have been checked. */
-  acquire(
-    state: KeyState,
-    cost: Tokens,
-    micro: MicroTokens,
-    maxWaitMs: Milliseconds | undefined,
-    signal: AbortSignal | undefined,
-    now: Milliseconds,
-  ): Promise<Decision> {
+  acquire(state: KeyState, micro: MicroTokens, options: CheckedOptions, now: Milliseconds): Promise<Decision> {
+    const { cost, maxWaitMs, priority, maxQueued } = options;
     if (this.plain.passes(state.cells, state.first, cost, micro, now))
-      return Promise.resolve(this.#clerk.allowance(state, now));
-    const ahead = state.waiters?.micro ?? 0;
+      return Promise.resolve(this.clerk.allowance(state, now));
     // A shadow policy must not hold up what it lets pass: it waits for the store's answer, but never for tokens.
     const patience = maxWaitMs !== 0 && state.terms.mode === 'shadow' ? undefined : maxWaitMs;
-    const verdict = this.#attempt(state, cost, micro, now, patience === 0 ? ATTEMPT.only : ATTEMPT.first);
-    if (isAllowed(verdict) || !this.room.worthwhile(state, verdict, micro, patience, now)) {
-      return Promise.resolve(this.#clerk.decided(state, verdict, cost, micro, ahead, now));
+    const ahead = state.waiters === undefined ? 0 : state.waiters.ahead(priority);
+    const attempt = patience === 0 ? ATTEMPT.only : ATTEMPT.first;
+    const verdict =
+      ahead === 0 ? this.judge.judge(state, cost, micro, now, attempt) : this.judge.behind(state, cost, micro, now);
+    const newcomer = { cost, micro, maxWaitMs: patience, signal: options.signal, priority };
+    if (isAllowed(verdict) || !this.room.worthwhile(state, verdict, newcomer, now)) {
+      return Promise.resolve(this.clerk.decided(state, verdict, cost, micro, ahead, now));
     }
-    return this.room.enter(state, cost, micro, patience, signal, now);
+    if (state.waiters !== undefined && state.waiters.size >= maxQueued) {
+      return Promise.resolve(this.clerk.decided(state, VERDICT.queueFull, cost, micro, ahead, now));
+    }
+    return this.room.enter(state, newcomer, now, (verdict, ahead, now) =>
+      this.clerk.decided(state, verdict, cost, micro, ahead, now),
+    );
   }
 
   /** A newer version of the policy is in force. */
   adopt(): void {
     this.plain.adopt();
-    this.#unitFits = !this.#closed && this.#owner.costs.unitFits;
+    this.#unitFits = !this.#closed && this.owner.costs.unitFits;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
   }
 
   /** Turns away whoever comes from now on. */
@@ -124,17 +132,15 @@ export class Teller {
 
   #checkCost(key: string, cost: unknown): MicroTokens {
     if (this.#closed) throw new ClosedError();
-    if (typeof cost !== 'number' || !(cost > 0) || cost === Number.POSITIVE_INFINITY) throw new InvalidCostError(cost);
-    this.#owner.costs.check(key, cost);
-    const micro = Math.round(cost * MICRO);
-    if (micro < 1 || Math.abs(micro / MICRO - cost) > cost * Number.EPSILON) throw new InvalidCostError(cost);
-    return micro;
+    // First: what could never pass need not be exact.
+    if (typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY) this.owner.costs.check(key, cost);
+    return microTokensOf(cost);
   }
 
   /** One attempt of a caller that comes now: those who wait already come first. */
   #attempt(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds, attempt: Attempt): Verdict {
     return state.waiters === undefined
-      ? this.#judge.judge(state, cost, micro, now, attempt)
-      : this.#judge.behind(state, cost, micro, now);
+      ? this.judge.judge(state, cost, micro, now, attempt)
+      : this.judge.behind(state, cost, micro, now);
   }
 }

@@ -4,7 +4,7 @@ import type { WakeQueue } from '../lease/wake-queue.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Time } from '../time.js';
 import type { MicroTokens, Milliseconds, Tokens } from '../units.js';
-import { awaitsLease, type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
+import { awaitsLease, isAllowed, passesAsShadow, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
 import { type Waiter, WaitQueue } from './wait-queue.js';
@@ -18,21 +18,21 @@ export interface WaitingRoomParts {
   readonly wakes: WakeQueue<KeyState>;
   readonly now: () => Milliseconds;
   readonly policyName: string;
-  /** Counts what was decided and answers it as a decision; `ahead`: the micro-tokens of those before it. */
-  readonly decided: (
-    state: KeyState,
-    verdict: Verdict,
-    cost: Tokens,
-    micro: MicroTokens,
-    ahead: MicroTokens,
-    now: Milliseconds,
-  ) => Decision;
 }
 
 /** Answers of the store that one who is not patient sees at most: that of a call under way when it came, and its own. */
 const ANSWERS_AWAITED = 2;
 
-/** Where callers of `acquire` wait, first come first served for each key. */
+/** One who would wait: what it asks for, and how long it would. */
+export interface Newcomer {
+  readonly cost: Tokens;
+  readonly micro: MicroTokens;
+  readonly maxWaitMs: Milliseconds | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly priority: number;
+}
+
+/** Where callers of `acquire` wait, by priority and first come first served for each key. */
 export class WaitingRoom {
   readonly #parts: WaitingRoomParts;
   #size = 0;
@@ -47,32 +47,26 @@ export class WaitingRoom {
   }
 
   /** Whether waiting may turn `verdict` round: in time, where there is a `maxWaitMs`; by one answer, where there is none. */
-  worthwhile(
-    state: KeyState,
-    verdict: Verdict,
-    micro: MicroTokens,
-    maxWaitMs: Milliseconds | undefined,
-    now: Milliseconds,
-  ): boolean {
+  worthwhile(state: KeyState, verdict: Verdict, newcomer: Newcomer, now: Milliseconds): boolean {
+    const { micro, maxWaitMs, priority } = newcomer;
     // Where an answer of the store is on its way, it decides; else what is known now does.
     if (maxWaitMs !== 0 && awaitsLease(verdict) && !blocked(state, micro, now)) return true;
     if (maxWaitMs === undefined) return false;
-    const wait = this.#parts.judge.wait(state, verdict, micro, state.waiters?.micro ?? 0, now);
+    const wait = this.#parts.judge.wait(state, verdict, micro, state.waiters?.ahead(priority) ?? 0, now);
     return wait !== undefined && wait <= maxWaitMs;
   }
 
-  /** Waits for a turn. */
-  enter(
+  /** Waits for a turn. How that goes is counted, and made an answer of, by `answer`: at once, when it is known. */
+  enter<Answer>(
     state: KeyState,
-    cost: Tokens,
-    micro: MicroTokens,
-    maxWaitMs: Milliseconds | undefined,
-    signal: AbortSignal | undefined,
+    newcomer: Newcomer,
     now: Milliseconds,
-  ): Promise<Decision> {
+    answer: (verdict: Verdict, ahead: MicroTokens, now: Milliseconds) => Answer,
+  ): Promise<Answer> {
     state.waiters ??= new WaitQueue();
     state.plain = 0;
     const queue = state.waiters;
+    const { cost, micro, maxWaitMs, signal, priority } = newcomer;
     return new Promise((resolve, reject) => {
       const observed = this.#parts.observer.waiting(this.#parts.policyName, cost);
       const aborted = (): void => {
@@ -84,13 +78,15 @@ export class WaitingRoom {
       const waiter: Waiter = {
         cost,
         micro,
+        priority,
         patient: maxWaitMs !== undefined,
         deadline: maxWaitMs === undefined ? Number.POSITIVE_INFINITY : now + maxWaitMs,
         since: queue.answers,
-        settle: (decision) => {
+        settle: (verdict, ahead, now) => {
           signal?.removeEventListener('abort', aborted);
-          observed(decision.allowed ? 'allowed' : 'denied');
-          resolve(decision);
+          const passes = isAllowed(verdict) || passesAsShadow(state.terms.mode, verdict);
+          observed(passes ? 'allowed' : 'denied');
+          resolve(answer(verdict, ahead, now));
         },
       };
       signal?.addEventListener('abort', aborted, { once: true });
@@ -152,7 +148,7 @@ export class WaitingRoom {
     now: Milliseconds,
   ): void {
     this.#leave(state, queue, waiter);
-    waiter.settle(this.#parts.decided(state, verdict, waiter.cost, waiter.micro, ahead, now));
+    waiter.settle(verdict, ahead, now);
   }
 
   #hopeless(

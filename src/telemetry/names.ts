@@ -39,7 +39,17 @@ export const ATTRIBUTES = {
   },
   'headgate.decision.reason': {
     type: 'string',
-    values: ['empty', 'cold', 'expired', 'degraded', 'overflow', 'cost-above-burst', 'denied-by-policy', 'closed'],
+    values: [
+      'empty',
+      'cold',
+      'expired',
+      'degraded',
+      'overflow',
+      'cost-above-burst',
+      'denied-by-policy',
+      'closed',
+      'queue-full',
+    ],
     description: 'Why the tier denied.',
   },
   'headgate.decision.cost': { type: 'double', description: 'Tokens that were asked for.' },

@@ -20,7 +20,9 @@ export type DenialReason =
   /** The policy's mode, or the key's override, denies everything. */
   | 'denied-by-policy'
   /** The limiter was closed while the call waited. */
-  | 'closed';
+  | 'closed'
+  /** As many wait for this key as the call's `maxQueued` allows. */
+  | 'queue-full';
 
 /** Plain counters of one policy in one limiter. Only ever added to; read by whoever listens. */
 export interface PolicyCounters {

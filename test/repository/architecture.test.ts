@@ -46,6 +46,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'telemetry/observer',
   ],
 
+  // What can be asked of a limiter besides its methods: functions, so that nobody carries those he does not use.
+  verb: [...FOUNDATION, 'algorithm', 'lease', 'limiter'],
+
   // The composition root, and the public API in front of it.
   'create-limiter': [...FOUNDATION, 'version', 'seat', 'limiter', 'ceiling', 'policy', 'telemetry'],
   index: [
@@ -55,6 +58,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'key/compound-key',
     'seat',
     'limiter',
+    'verb',
     'ceiling',
     'policy',
     'telemetry',

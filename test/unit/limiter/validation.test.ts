@@ -106,7 +106,7 @@ describe('the options of acquire', () => {
   it.each([
     [null, 'Expected the options of `acquire` to be an object, got null.'],
     [3, 'Expected the options of `acquire` to be an object, got 3.'],
-    [{ costs: 1 }, 'Expected an option of `acquire` (cost, maxWaitMs, signal), got "costs".'],
+    [{ costs: 1 }, 'Expected an option of `acquire` (cost, maxWaitMs, signal, priority, maxQueued), got "costs".'],
     [{ maxWaitMs: -1 }, 'Expected `maxWaitMs` to be a number of milliseconds, 0 or more, got -1.'],
     [{ maxWaitMs: Number.NaN }, 'Expected `maxWaitMs` to be a number of milliseconds, 0 or more, got NaN.'],
     [{ maxWaitMs: '5' }, 'Expected `maxWaitMs` to be a number of milliseconds, 0 or more, got "5".'],
@@ -189,7 +189,7 @@ describe('the options of createLimiter', () => {
   });
 
   it.each([
-    [[{ name: 'a' }], '`local`, `ceiling` or both'],
+    [[{ name: 'a' }], 'at least one of `local`, `ceiling`, `concurrency`'],
     [
       [
         { name: 'a', local },
@@ -228,6 +228,8 @@ describe('the options of createLimiter', () => {
       'cost',
       'maxWaitMs',
       'signal',
+      'priority',
+      'maxQueued',
     ]);
   });
 });

@@ -1,0 +1,122 @@
+import { levelAt } from '../algorithm/token-bucket.js';
+import { InvalidCostError, InvalidOptionError, show } from '../errors.js';
+import { type AcquireOptions, checkAcquireOptions } from '../limiter/acquire-options.js';
+import { microTokensOf } from '../limiter/cost-limits.js';
+import { type Decision, VERDICT } from '../limiter/decision.js';
+import type { PolicyLimiter } from '../limiter/policy-limiter.js';
+import type { Milliseconds, Tokens } from '../units.js';
+import { Reservation } from './reservation.js';
+import { available, look, putBack } from './scout.js';
+
+/** A decision about as many tokens as there are. */
+export type PartialDecision = Decision & {
+  /** Tokens taken; 0 where it is denied. */
+  readonly granted: Tokens;
+};
+
+/** Options of {@link reserve}. */
+export interface ReserveOptions extends AcquireOptions {
+  /** How long it can be settled: a positive number of ms. Default 60,000. */
+  readonly expiresAfterMs?: Milliseconds;
+}
+
+const RESERVED_MS: Milliseconds = 60_000;
+
+/**
+ * What `api.decide(key, cost)` would say now. Charges, counts and fetches nothing, however often it is asked.
+ *
+ * @throws as `decide`
+ */
+export function peek(api: PolicyLimiter, key: string, cost: Tokens = 1): Decision {
+  const { teller, keys } = api;
+  const micro = teller.micro(key, cost);
+  const now = teller.now();
+  const state = keys.find(key, now);
+  return teller.clerk.written(state, look(teller, state, cost, micro, now), micro, state.waiters?.micro ?? 0, now);
+}
+
+/**
+ * Takes as many whole tokens as are in hand: `most` at most, and none where that would be fewer than `least`. Never waits.
+ * For work that can be cut to size, such as a batch.
+ *
+ * @param most positive, at most six decimals; taken with its decimals where all of it is there
+ * @param least at most `most`; default 1
+ * @returns a decision, and in `granted` what was taken: 0 where it is denied
+ * @throws as `decide`, of `least`
+ */
+export function upTo(api: PolicyLimiter, key: string, most: Tokens, least: Tokens = 1): PartialDecision {
+  if (!(most >= least)) throw new InvalidCostError(most);
+  const { teller, keys } = api;
+  teller.micro(key, least);
+  const now = teller.now();
+  const state = keys.find(key, now);
+  const inHand = available(teller, state, now);
+  const cost = Math.max(least, inHand >= most ? most : Math.floor(inHand));
+  const decision = teller.decide(state, cost, microTokensOf(cost), now);
+  // What a shadow policy lets pass, it lets pass whole.
+  const granted = decision.allowed ? (decision.shadow ? most : cost) : 0;
+  return { ...decision, granted };
+}
+
+/**
+ * Gives tokens back that were charged for something that did not come about. Never more than the bucket holds; of a
+ * ceiling only what the store does not know to be spent yet.
+ *
+ * @param cost what was charged, or a part of it; default 1
+ * @throws as `decide`
+ */
+export function refund(api: PolicyLimiter, key: string, cost: Tokens = 1): void {
+  const { teller, keys } = api;
+  const micro = teller.micro(key, cost);
+  const now = teller.now();
+  const state = keys.find(key, now);
+  putBack(state, VERDICT.allowed, cost, micro, now);
+  teller.room.serve(state, true, now);
+}
+
+/**
+ * Charges tokens whether or not they are there, for what cost more than was thought, or should not have been done. A
+ * local bucket can come to owe as much as it holds when full, no more; of a ceiling what is missing is paid out of what
+ * this instance is granted next.
+ *
+ * @throws {InvalidKeyError} {@link InvalidCostError}
+ */
+export function penalise(api: PolicyLimiter, key: string, cost: Tokens = 1): void {
+  const { teller, keys } = api;
+  const micro = microTokensOf(cost);
+  const now = teller.now();
+  const state = keys.find(key, now);
+  const { local, mode } = state.terms;
+  if (mode === 'allow' || mode === 'deny') return;
+  if (local !== undefined) {
+    state.tokens = Math.max(-local.burst, levelAt(state, local, now) - cost);
+    state.at = Math.max(state.at, now);
+  }
+  const { account } = state;
+  account?.owe(micro, now);
+  if (account !== undefined && account.debt > 0) teller.keeper.collect(account, now);
+}
+
+/**
+ * As `api.acquire`, for a request whose cost is known only afterwards: charges `cost` now, and the difference once it is
+ * settled. One that is never settled has cost what was reserved.
+ *
+ * @throws as `acquire`
+ */
+export async function reserve(api: PolicyLimiter, key: string, options: ReserveOptions = {}): Promise<Reservation> {
+  const { expiresAfterMs = RESERVED_MS, ...acquire } = options;
+  if (!(typeof expiresAfterMs === 'number' && expiresAfterMs > 0)) {
+    throw new InvalidOptionError(
+      `Expected \`expiresAfterMs\` to be a positive number of milliseconds, got ${show(expiresAfterMs)}.`,
+    );
+  }
+  const { cost } = checkAcquireOptions(acquire);
+  const decision = await api.acquire(key, acquire);
+  const expiresAt = api.teller.now() + expiresAfterMs;
+  return new Reservation(decision, {
+    cost,
+    live: () => !api.teller.closed && api.teller.now() < expiresAt,
+    refund: (tokens) => refund(api, key, tokens),
+    penalise: (tokens) => penalise(api, key, tokens),
+  });
+}
