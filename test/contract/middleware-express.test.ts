@@ -79,6 +79,30 @@ describe.each(Object.entries(VERSIONS))('%s', (_name, make) => {
     expect(warnings.map(({ code }) => code)).toEqual(['HEADGATE_ANY_PROXY_TRUSTED']);
   });
 
+  it('limits a route by who asks, and not by what stands in its path or query (C128)', async () => {
+    const limiter = await createLimiter({
+      policies: [{ name: 'verify', local: { rate: 5, burst: 5, per: '1h' } }],
+      telemetry: false,
+    });
+    const app = make();
+    app.get('/verify/:code', rateLimit(limiter, { policy: 'verify' }), (request, response) => {
+      response.send(request.params['code']);
+    });
+    const served = await listening(app.listen(0, '127.0.0.1'));
+    toClose.push(
+      () => limiter.close(),
+      () => served.close(),
+    );
+    let passed = 0;
+    for (let i = 0; i < 100; i++) {
+      const response = await fetch(`${served.url}verify/${i}?try=${i}`);
+      await response.text();
+      if (response.status === 200) passed += 1;
+    }
+    expect(passed).toBe(5);
+    expect(limiter.stats()[0]).toMatchObject({ keys: 1 });
+  });
+
   it('trusts nobody by 0 hops or by default', async () => {
     for (const setting of [undefined, false, 0]) {
       const { get, warnings } = await appWith(setting);
