@@ -35,12 +35,12 @@ type Kind = keyof typeof PROBLEMS;
 
 const KIND_OF: Readonly<Record<DenialReason, Kind>> = {
   empty: 'quota',
+  'queue-full': 'quota',
   cold: 'capacity',
   expired: 'capacity',
   degraded: 'capacity',
   overflow: 'capacity',
   closed: 'capacity',
-  'queue-full': 'capacity',
   'cost-above-burst': 'refused',
   'denied-by-policy': 'refused',
 };

@@ -34,8 +34,14 @@ export function rateLimit<Rest extends readonly unknown[]>(
     // Nobody reads this answer; the status is that of nginx for a client that hung up.
     if (passage.outcome === 'gone') return new Response(null, { status: 499 });
     if (passage.outcome === 'denied') return fetchResponse(passage.response);
-    const response = await handler(request, ...rest);
-    if (passage.outcome === 'skipped' || options.shadow) return response;
+    if (passage.outcome === 'skipped') return handler(request, ...rest);
+    let response: Response | undefined;
+    try {
+      response = await handler(request, ...rest);
+    } finally {
+      passage.settle?.({ status: response?.status ?? 500, finished: response !== undefined });
+    }
+    if (options.shadow) return response;
     // Not those of the passage: a gate around the handler may have had its say meanwhile.
     return withHeaders(response, gate.headersOf(request));
   };

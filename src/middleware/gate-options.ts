@@ -8,6 +8,14 @@ type Awaitable<T> = T | Promise<T>;
 /** A policy's name, or a function that chooses it; `undefined` leaves the request to the other policies. */
 export type PolicyChoice<Request> = string | ((request: Request) => Awaitable<string | undefined>);
 
+/** How a request that passed was answered. */
+export interface ResponseOutcome {
+  /** The status of the response; of gRPC, its code. */
+  readonly status: number;
+  /** Whether all of it was sent. */
+  readonly finished: boolean;
+}
+
 /** One policy among several, with a key and a cost of its own where it needs them. */
 export interface PolicyRule<Request> {
   readonly policy: PolicyChoice<Request>;
@@ -33,6 +41,11 @@ export interface GateOptions<Request> extends ResponseOptions {
   readonly shadow?: boolean;
   /** Leading bits of an IPv6 address that make one client, 1 to 128; of the default key only. Default 64. */
   readonly ipv6Prefix?: number;
+  /**
+   * What a request has really cost, known by its response: 0 or more tokens. What was taken too much comes back, what was
+   * too little is charged on top. Asked once for each policy. Default: `cost`, whatever becomes of it.
+   */
+  readonly settle?: (response: ResponseOutcome, request: Request, ruling: Ruling) => Tokens;
   /** Changes what a denied request is answered with: its status, headers or body. */
   readonly response?: (response: LimitResponse, denied: DeniedRequest<Request>) => Awaitable<LimitResponse>;
   /** Told of mistakes in the setup, each kind once. Default: a process warning. */
@@ -52,6 +65,7 @@ export const GATE_OPTIONS = [
   'jitterMs',
   'maxRetryAfterSeconds',
   'ipv6Prefix',
+  'settle',
   'response',
   'onWarning',
 ] as const satisfies readonly (keyof GateOptions<unknown>)[];
@@ -78,7 +92,7 @@ export function checkGateOptions<Request>(options: GateOptions<Request>): Checke
   }
   const { policy, ...rest } = options;
   checkResponseOptions(rest);
-  for (const name of ['key', 'skip', 'response', 'onWarning'] as const) expectFunction(rest[name], name);
+  for (const name of ['key', 'skip', 'settle', 'response', 'onWarning'] as const) expectFunction(rest[name], name);
   if (rest.cost !== undefined) checkCost(rest.cost);
   const { shadow, ipv6Prefix, maxWaitMs } = rest;
   if (shadow !== undefined && typeof shadow !== 'boolean') {

@@ -1,11 +1,20 @@
 import { isIPv6 } from 'node:net';
 import { InvalidOptionError } from '../errors.js';
 import { type HeaderFields, headersFor, type LimitResponse, type Ruling, responseTo } from '../http/index.js';
-import type { Limiter } from '../index.js';
+import type { Decision, Limiter } from '../index.js';
 import { systemTime } from '../time.js';
+import { peek } from '../verb/one-limit.js';
+import { acquireAll, type Limit } from '../verb/several.js';
 import { type AddressSource, clientKey } from './client-address.js';
-import { type CheckedGateOptions, checkGateOptions, type GateOptions, type PolicyRule } from './gate-options.js';
+import {
+  type CheckedGateOptions,
+  checkGateOptions,
+  type GateOptions,
+  type PolicyRule,
+  type ResponseOutcome,
+} from './gate-options.js';
 import { remember, rulingsOf } from './rulings-of.js';
+import { settlement } from './settlement.js';
 import { SetupWarnings } from './setup-warnings.js';
 
 /** What becomes of a request. */
@@ -15,11 +24,18 @@ export type Passage =
   /** Its client hung up while it waited: nobody is left to answer. */
   | { readonly outcome: 'gone' }
   /** It goes on; its response carries `headers`. */
-  | { readonly outcome: 'allowed'; readonly headers: HeaderFields; readonly rulings: readonly Ruling[] }
+  | {
+      readonly outcome: 'allowed';
+      readonly headers: HeaderFields;
+      readonly rulings: readonly Ruling[];
+      /** To be told how the request was answered, where what it costs depends on that. */
+      readonly settle: ((response: ResponseOutcome) => void) | undefined;
+    }
   | { readonly outcome: 'denied'; readonly response: LimitResponse; readonly rulings: readonly Ruling[] };
 
 const SKIPPED: Passage = { outcome: 'skipped' };
 const GONE: Passage = { outcome: 'gone' };
+const NO_RULINGS: readonly Ruling[] = Object.freeze([]);
 
 /**
  * What every adaptor stands on: asks the policies about a request, and says what to do with it. An adaptor only knows
@@ -64,13 +80,14 @@ export class Gate<Request> {
       if (signal?.aborted) return GONE;
       throw error;
     }
-    if (shadow === true) return { outcome: 'allowed', headers: {}, rulings };
+    const settle = settlement(this.#limiter, this.#options.settle, request, rulings);
+    if (shadow === true) return { outcome: 'allowed', headers: {}, rulings, settle };
     if (remember(carrier, rulings)) this.#warnings.tell('HEADGATE_COUNTED_TWICE');
     const response = responseTo(rulingsOf(carrier), this.#options, {
       wallNow: systemTime.wallNow(),
       random: Math.random,
     });
-    if (response === undefined) return { outcome: 'allowed', headers: this.headersOf(carrier), rulings };
+    if (response === undefined) return { outcome: 'allowed', headers: this.headersOf(carrier), rulings, settle };
     const changed = await this.#options.response?.(response, { request, rulings });
     return { outcome: 'denied', response: changed ?? response, rulings };
   }
@@ -81,33 +98,42 @@ export class Gate<Request> {
   }
 
   async #rulings(request: Request, signal: AbortSignal | undefined): Promise<readonly Ruling[]> {
-    const rulings: Ruling[] = [];
-    for (const rule of this.#options.rules) {
+    const { maxWaitMs, rules } = this.#options;
+    const patience = { ...(maxWaitMs !== undefined && { maxWaitMs }), ...(signal && { signal }) };
+    const limits: Required<Limit>[] = [];
+    for (const rule of rules) {
       signal?.throwIfAborted();
-      const ruling = await this.#ruling(request, rule, signal);
-      if (ruling !== undefined) rulings.push(ruling);
-      if (ruling?.decision.allowed === false) break;
+      const limit = await this.#limitOf(request, rule);
+      if (limit !== undefined) limits.push(limit);
     }
-    return rulings;
+    const [first] = limits;
+    if (first === undefined) return NO_RULINGS;
+    if (limits.length === 1) {
+      const decision = await this.#limiter.policy(first.policy).acquire(first.key, { cost: first.cost, ...patience });
+      return [this.#rulingOf(first, decision)];
+    }
+    const joint = await acquireAll(this.#limiter, limits, patience);
+    if (joint.allowed) return limits.map((limit, i) => this.#rulingOf(limit, joint.decisions[i] as Decision));
+    // One has denied for all of them. What the others would have said tells the client where it stands.
+    const rulings = limits.map((limit, i) =>
+      this.#rulingOf(
+        limit,
+        i === joint.deniedBy ? joint.denied : peek(this.#limiter.policy(limit.policy), limit.key, limit.cost),
+      ),
+    );
+    return rulings.filter(({ decision }, i) => i === joint.deniedBy || decision.allowed || decision.reason === 'empty');
   }
 
-  async #ruling(
-    request: Request,
-    rule: PolicyRule<Request>,
-    signal: AbortSignal | undefined,
-  ): Promise<Ruling | undefined> {
-    const name = typeof rule.policy === 'string' ? rule.policy : await rule.policy(request);
-    if (name === undefined) return undefined;
-    const policy = this.#limiter.policy(name);
+  async #limitOf(request: Request, rule: PolicyRule<Request>): Promise<Required<Limit> | undefined> {
+    const policy = typeof rule.policy === 'string' ? rule.policy : await rule.policy(request);
+    if (policy === undefined) return undefined;
     const key = await this.#keyOf(request, rule);
     const cost = typeof rule.cost === 'function' ? await rule.cost(request) : (rule.cost ?? 1);
-    const { maxWaitMs } = this.#options;
-    const decision = await policy.acquire(key, {
-      cost,
-      ...(maxWaitMs !== undefined && { maxWaitMs }),
-      ...(signal && { signal }),
-    });
-    return { decision, policy: policy.policy, key, cost };
+    return { policy, key, cost };
+  }
+
+  #rulingOf({ policy, key, cost }: Required<Limit>, decision: Decision): Ruling {
+    return { decision, policy: this.#limiter.policy(policy).policy, key, cost };
   }
 
   async #keyOf(request: Request, { key }: PolicyRule<Request>): Promise<string> {

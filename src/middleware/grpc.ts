@@ -56,16 +56,25 @@ export function rateLimit(limiter: Limiter, options: GrpcRateLimitOptions): Serv
   const gate = new Gate<GrpcCall>(limiter, { ...rest, headers: [] }, addresses(ranges));
   return ({ path }, call) => {
     const gone = new AbortController();
+    let settle: (Passage & { outcome: 'allowed' })['settle'];
     return new ServerInterceptingCall(call, {
+      sendStatus: (ended, next) => {
+        settle?.({ status: ended.code ?? status.OK, finished: true });
+        next(ended);
+      },
       start: (next) =>
         next({
-          onCancel: () => gone.abort(),
+          onCancel: () => {
+            gone.abort();
+            settle?.({ status: status.CANCELLED, finished: false });
+          },
           onReceiveMetadata: (metadata, proceed) => {
             const begun = { method: path, metadata, peer: call.getPeer(), auth: call.getAuthContext() };
             gate.pass(begun, metadata, gone.signal).then(
               (passage) => {
                 if (passage.outcome === 'denied') call.sendStatus(statusOf(passage));
-                else if (passage.outcome !== 'gone') proceed(metadata);
+                if (passage.outcome === 'allowed') settle = passage.settle;
+                if (passage.outcome === 'allowed' || passage.outcome === 'skipped') proceed(metadata);
               },
               (error: Error) => {
                 call.sendStatus({

@@ -39,7 +39,9 @@ export function rateLimit(limiter: Limiter, options: HonoRateLimitOptions): Midd
     if (passage.outcome === 'gone') return new Response(null, { status: 499 });
     if (passage.outcome === 'denied') return fetchResponse(passage.response);
     await next();
-    if (passage.outcome === 'skipped' || options.shadow) return;
+    if (passage.outcome === 'skipped') return;
+    passage.settle?.({ status: context.res.status, finished: context.error === undefined });
+    if (options.shadow) return;
     for (const [name, value] of Object.entries(gate.headersOf(request))) context.header(name, value);
   };
 }

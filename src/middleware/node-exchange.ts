@@ -14,10 +14,18 @@ export async function passNode<Request>(
   const hangUp = (): void => gone.abort();
   outgoing.once('close', hangUp);
   try {
-    return await gate.pass(request, incoming, gone.signal);
+    const passage = await gate.pass(request, incoming, gone.signal);
+    if (passage.outcome === 'allowed') settleAtEnd(passage.settle, outgoing);
+    return passage;
   } finally {
     outgoing.off('close', hangUp);
   }
+}
+
+function settleAtEnd(settle: (Passage & { outcome: 'allowed' })['settle'], outgoing: ServerResponse): void {
+  if (settle === undefined) return;
+  // It comes last in any case, whether all was sent or the client has hung up.
+  outgoing.once('close', () => settle({ status: outgoing.statusCode, finished: outgoing.writableFinished }));
 }
 
 /** Answers a denied request. */

@@ -37,7 +37,7 @@ export interface DeniedMessage<Data, Socket> extends SocketMessage<Data, Socket>
 
 /** Options for messages. What is told in HTTP fields is not told here. */
 export interface SocketRateLimitOptions<Data, Socket>
-  extends Omit<GateOptions<SocketMessage<Data, Socket>>, 'headers' | 'partition' | 'response'>,
+  extends Omit<GateOptions<SocketMessage<Data, Socket>>, 'headers' | 'partition' | 'response' | 'settle'>,
     TrustOptions {
   /**
    * What becomes of a socket whose message was denied: `'close'` it (1013, "try again later", with the time as the

@@ -16,6 +16,7 @@ import { createLimiter } from '../../src/create-limiter.js';
 import type { LimiterOptions, PolicyDocument } from '../../src/index.js';
 import { type GrpcRateLimitOptions, rateLimit, type SetupWarning } from '../../src/middleware/grpc.js';
 import { systemTime } from '../../src/time.js';
+import { peek } from '../../src/verb/one-limit.js';
 import { eventually } from '../support/eventually.js';
 import { RemoteCeiling } from '../support/remote-ceiling.js';
 
@@ -180,6 +181,17 @@ describe('gRPC', () => {
       async () => (await call({ 'x-caller': `cold ${++attempt}` }).answer) === 'hello',
       'a cold key passes',
     );
+  });
+
+  it('charges what a call has really cost once it has ended', async () => {
+    const { call, limiter } = await serve([slow('api', 5)], {
+      policy: 'api',
+      cost: 3,
+      key: () => 'one',
+      settle: ({ status: code, finished }) => (code === status.OK && finished ? 1 : 3),
+    });
+    await call().answer;
+    await eventually(() => peek(limiter.policy('api'), 'one').remaining === 4, 'two have come back');
   });
 
   it('leaves nobody waiting whose client has cancelled', async () => {

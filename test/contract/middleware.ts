@@ -8,6 +8,7 @@ import type { Limiter, LimiterOptions, PolicyDocument } from '../../src/index.js
 import type { GateOptions } from '../../src/middleware/gate-options.js';
 import type { SetupWarning } from '../../src/middleware/setup-warnings.js';
 import { systemTime } from '../../src/time.js';
+import { peek } from '../../src/verb/one-limit.js';
 import { eventually } from '../support/eventually.js';
 import { RemoteCeiling } from '../support/remote-ceiling.js';
 import { membersOf } from '../unit/http/ruled.js';
@@ -196,6 +197,49 @@ export function middlewareContract(adaptor: MiddlewareUnderTest): void {
       const second = await get({ 'x-caller': 'alice' });
       expect(second.status).toBe(429);
       expect(await second.json()).toMatchObject({ 'violated-policies': ['minute'] });
+    });
+
+    it('charges all policies or none, and names each that denied, with the longest of their times (C116, C166)', async () => {
+      const { get, limiter } = await start([slow('user', 9), slow('endpoint', 1), slow('day', 1)], {
+        options: { policy: ['user', 'endpoint', 'day'] },
+      });
+      await get();
+      for (let i = 0; i < 5; i++) {
+        const response = await get();
+        expect(response.status).toBe(429);
+        expect(Object.keys(membersOf(response.headers.get('ratelimit-policy') ?? ''))).toEqual([
+          'user',
+          'endpoint',
+          'day',
+        ]);
+        expect(await response.json()).toMatchObject({ 'violated-policies': ['endpoint', 'day'] });
+      }
+      expect(limiter.stats().map(({ policy, allowed }) => [policy, allowed])).toEqual([
+        ['user', 1],
+        ['endpoint', 1],
+        ['day', 1],
+      ]);
+    });
+
+    it('charges what a request has really cost once it is answered, and that once', async () => {
+      let actual = 0;
+      const { get, limiter, seen } = await start([slow('api', 5)], {
+        options: { policy: 'api', cost: 2, key: () => 'one', settle: () => actual },
+        handle: () => {
+          if (actual === 3) throw new Error('broken handler');
+          return 'hello';
+        },
+      });
+      const left = () => peek(limiter.policy('api'), 'one').remaining;
+      await get();
+      await eventually(() => left() === 5, 'all of it has come back');
+      actual = 1;
+      await get();
+      await eventually(() => left() === 4, 'one was kept');
+      actual = 3;
+      await get();
+      await eventually(() => left() === 1, 'one more was charged, though the handler failed');
+      expect(seen.failures).toHaveLength(1);
     });
 
     it('does not show the first request of a key a denial while its lease is fetched', async () => {

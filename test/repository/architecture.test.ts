@@ -68,7 +68,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],
   cluster: [...FOUNDATION, 'index', 'ceiling', 'policy', 'telemetry/observer'],
   http: [...FOUNDATION, 'index'],
-  middleware: [...FOUNDATION, 'index', 'http', 'key'],
+  middleware: [...FOUNDATION, 'index', 'http', 'key', 'verb'],
   outbound: [...FOUNDATION, 'index', 'http'],
   migration: [...FOUNDATION, 'index', 'http'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
