@@ -23,6 +23,8 @@ export interface World {
   readonly server: StoreServer;
   readonly network: Network;
   readonly feed: PolicyFeed;
+  /** Processes that are being started: loading what they are made of may take the machine some time, but no virtual time. */
+  readonly starting: Set<Promise<void>>;
   /** Told of what must not happen: a production promise that was rejected. */
   readonly failed: (error: unknown) => void;
 }
@@ -56,9 +58,9 @@ export class Instance {
     this.clock = this.#newClock();
   }
 
-  /** Starts a process. It runs once the promises of `createLimiter` have settled. */
+  /** Starts a process. It runs as soon as `createLimiter` has made its limiter, before the next event. */
   start(): void {
-    const { plan, server, network, feed, recorder, queue } = this.#world;
+    const { plan, server, network, feed, recorder, queue, starting } = this.#world;
     const clock = this.#newClock();
     this.clock = clock;
     let askedAt = -1;
@@ -69,7 +71,7 @@ export class Instance {
       recorder.asked(calls, trips, askedAt);
     });
     const counters = new Map<string, Readonly<PolicyCounters>>();
-    createLimiter({
+    const started = createLimiter({
       policies: plan.policies.map(({ document }) => document),
       ceiling,
       policySource: feed.source(this.policyLink, clock),
@@ -90,6 +92,8 @@ export class Instance {
         ]),
       );
     }, this.failed);
+    starting.add(started);
+    void started.then(() => starting.delete(started));
   }
 
   /** The process is gone, with all it held. */

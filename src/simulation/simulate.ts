@@ -55,7 +55,7 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
   const world = newWorld(plan, (error) => failures.push(error));
   const instances = populate(world);
   scheduleEvents(world, instances, new Dice(plan.seed, 'events'));
-  await run(world.queue, plan.durationMs, failures, options);
+  await run(world, failures, options);
   return reportOf(world, instances);
 }
 
@@ -66,6 +66,7 @@ function newWorld(plan: Plan, failed: (error: unknown) => void): World {
     plan,
     queue,
     failed,
+    starting: new Set(),
     recorder: new Recorder(plan),
     server: new StoreServer(queue, new Dice(seed, 'store'), newStore),
     network: new Network(queue, new Dice(seed, 'network'), network),
@@ -98,15 +99,13 @@ function populate(world: World): readonly Instance[] {
 }
 
 /**
- * Runs events until `until`. After each that may have settled a promise, everything that follows from it is done before
- * the next: `process.nextTick` called from a promise comes when no promise has anything left to do.
+ * Runs all events of the plan. After each that may have settled a promise, everything that follows from it is done before
+ * the next: processes that are being started run, and `process.nextTick` called from a promise comes when no promise has
+ * anything left to do.
  */
-function run(
-  queue: EventQueue,
-  until: Milliseconds,
-  failures: readonly unknown[],
-  options: SimulateOptions,
-): Promise<void> {
+function run(world: World, failures: readonly unknown[], options: SimulateOptions): Promise<void> {
+  const { queue, starting } = world;
+  const until = world.plan.durationMs;
   const { onProgress, signal } = options;
   return new Promise((resolve, reject) => {
     let turnBegan = performance.now();
@@ -135,8 +134,10 @@ function run(
         reject(error);
       }
     };
-    const drained = (): void => process.nextTick(step);
-    // Once the promises of the limiters that were made have settled.
-    setImmediate(step);
+    const drained = (): void => {
+      if (starting.size > 0) void Promise.all(starting).then(drained);
+      else process.nextTick(step);
+    };
+    drained();
   });
 }
