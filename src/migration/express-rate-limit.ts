@@ -1,7 +1,8 @@
 import { InvalidOptionError } from '../errors.js';
-import type { Decision, Limiter, PolicyLimiter } from '../index.js';
+import type { Limiter, PolicyLimiter } from '../index.js';
 import { systemTime } from '../time.js';
-import { failureOf, hitCountOf } from './hit-count.js';
+import { peek, refund } from '../verb/one-limit.js';
+import { countSoFar, failureOf, type HitCount, hitCountOf } from './hit-count.js';
 
 /** What express-rate-limit asks of a store for one request. */
 export interface ClientRateLimitInfo {
@@ -46,24 +47,32 @@ export class HeadgateStore {
     const decision = await this.#policy.acquire(key);
     const failure = failureOf(decision);
     if (failure) throw failure;
-    return this.#infoOf(decision, key);
+    return infoOf(hitCountOf(decision, this.#policy.policy, key, this.#limit));
   }
 
-  /** @throws {InvalidOptionError} always: what a request has taken is not given back after its response. */
-  async decrement(_key: string): Promise<void> {
-    throw new InvalidOptionError(
-      'Expected `skipFailedRequests` and `skipSuccessfulRequests` to be left out with a store of headgate, got one of them.',
-    );
+  /**
+   * Gives a token back, for `skipFailedRequests` and `skipSuccessfulRequests`. Of a ceiling outside this process it comes
+   * back only while the store has not heard that it was spent.
+   */
+  async decrement(key: string): Promise<void> {
+    refund(this.#policy, key);
+  }
+
+  /** Looks at the count without taking anything; `undefined` where there is none, or this instance does not know it. */
+  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+    const decision = peek(this.#policy, key);
+    if (failureOf(decision)) return undefined;
+    const count = countSoFar(decision, this.#policy.policy, key, this.#limit);
+    return count.hits === 0 ? undefined : infoOf(count);
   }
 
   /** @throws {InvalidOptionError} always: a bucket is not filled by hand. */
   async resetKey(_key: string): Promise<void> {
     throw new InvalidOptionError('Expected no `resetKey` with a store of headgate: publish an override for the key.');
   }
+}
 
-  #infoOf(decision: Decision, key: string): ClientRateLimitInfo {
-    const { hits, resetAfterMs } = hitCountOf(decision, this.#policy.policy, key, this.#limit);
-    const resetTime = resetAfterMs === undefined ? undefined : new Date(systemTime.wallNow() + resetAfterMs);
-    return { totalHits: hits, resetTime };
-  }
+function infoOf({ hits, resetAfterMs }: HitCount): ClientRateLimitInfo {
+  const resetTime = resetAfterMs === undefined ? undefined : new Date(systemTime.wallNow() + resetAfterMs);
+  return { totalHits: hits, resetTime };
 }

@@ -1,6 +1,7 @@
 import { InvalidOptionError, show } from '../errors.js';
 import type { Decision, Limiter, PolicyLimiter } from '../index.js';
-import { failureOf, hitCountOf } from './hit-count.js';
+import { peek } from '../verb/one-limit.js';
+import { countSoFar, failureOf, hitCountOf } from './hit-count.js';
 
 /** How @fastify/rate-limit is answered: hits, and ms until they are forgotten. */
 export type HitCallback = (error: Error | null, result?: { current: number; ttl: number }) => void;
@@ -17,6 +18,8 @@ interface StoreOptions {
 export interface HeadgateStore {
   /** Takes one token of `key`, or counts as one hit too many where there is none. */
   incr(key: string, callback: HitCallback, timeWindow: number, max: number): void;
+  /** Looks at the count without taking anything, for `{ increment: false }`. */
+  read(key: string, callback: HitCallback, timeWindow: number, max: number): void;
   /** The store of a route that has a `rateLimit` of its own. */
   child(options: object): HeadgateStore;
 }
@@ -74,6 +77,18 @@ class PolicyStore implements HeadgateStore {
       if (failure) callback(failure);
       else callback(null, this.#resultOf(decision, key, timeWindow, max));
     }, callback);
+  }
+
+  read(key: string, callback: HitCallback, timeWindow: number, max: number): void {
+    try {
+      const decision = peek(this.#policy, key);
+      const { hits, resetAfterMs } = countSoFar(decision, this.#policy.policy, key, max);
+      // What this instance has not asked about yet is not used up, as far as it knows.
+      const known = failureOf(decision) === undefined && hits > 0;
+      callback(null, known ? { current: hits, ttl: resetAfterMs ?? timeWindow } : { current: 0, ttl: 0 });
+    } catch (error) {
+      callback(error as Error);
+    }
   }
 
   child(options: object): HeadgateStore {

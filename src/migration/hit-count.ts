@@ -5,7 +5,7 @@ import type { Milliseconds, Tokens } from '../units.js';
 
 /** A decision in the words of middleware that counts hits in a window, and denies once they are more than its limit. */
 export interface HitCount {
-  /** Whole, 1 or more: above the middleware's limit exactly where the request is denied. */
+  /** Whole: above the middleware's limit exactly where the request is denied. */
   readonly hits: number;
   /** Denied: when to come back. Allowed: when all of the limit is there again. `undefined`: nobody knows. */
   readonly resetAfterMs: Milliseconds | undefined;
@@ -29,11 +29,17 @@ export function hitCountOf(decision: Decision, policy: Policy, key: string, limi
     const hits = limit === undefined ? ABOVE_EVERY_LIMIT : Math.floor(limit) + 1;
     return { hits, resetAfterMs: decision.retryAfterMs };
   }
-  const most = Math.floor(limit ?? decision.limit);
+  const { hits, resetAfterMs } = countSoFar(decision, policy, key, limit);
+  return { hits: Math.max(1, hits), resetAfterMs };
+}
+
+/** The count as it stands, of which no request has just become a part: 0 where all of the limit is there. */
+export function countSoFar(decision: Decision, policy: Policy, key: string, limit = decision.limit): HitCount {
+  const most = Math.floor(limit);
   // Under the mode `allow` nothing is counted, and infinitely much is left.
   const used = decision.remaining === Number.POSITIVE_INFINITY ? 0 : most - decision.remaining;
   return {
-    hits: Math.max(1, Math.min(most, used)),
+    hits: Math.max(0, Math.min(most, used)),
     resetAfterMs: decision.resetAfterMs ?? untilFull(decision.remaining, policy, key),
   };
 }

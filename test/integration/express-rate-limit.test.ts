@@ -1,8 +1,10 @@
 import express from 'express';
 import { rateLimit } from 'express-rate-limit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { peek } from '../../src/index.js';
 import { HeadgateStore } from '../../src/migration/express-rate-limit.js';
 import { listening } from '../contract/middleware.js';
+import { eventually } from '../support/eventually.js';
 import { limiterOf } from '../support/limiter-under-test.js';
 import { storeContract } from './rate-limit-stores.js';
 
@@ -55,6 +57,35 @@ describe('the store of express-rate-limit', () => {
     }
     expect(complaints).toEqual([]);
     expect(limiter.stats().map(({ allowed }) => allowed)).toEqual([1, 1]);
+  });
+
+  it('gives back what a request has taken whose outcome is not to be counted', async () => {
+    const { limiter, api } = await limiterOf({ local: { rate: 1, per: '1h', burst: 3 } });
+    const app = express();
+    const options = { limit: 3, skipSuccessfulRequests: true, keyGenerator: () => 'a' };
+    app.use(rateLimit({ ...options, store: new HeadgateStore(limiter, 'api') }));
+    app.get('/', (_request, response) => {
+      response.send('hello');
+    });
+    const served = await listening(app.listen(0, '127.0.0.1'));
+    onTestFinished(async () => void (await served.close()));
+    for (let i = 0; i < 9; i += 1) {
+      expect((await fetch(served.url)).status).toBe(200);
+      // The middleware gives back once the response has been sent, which its client may know a moment earlier.
+      await eventually(() => peek(api, 'a').remaining === 3, 'the token is back');
+    }
+    const statuses: number[] = [];
+    for (let i = 0; i < 4; i += 1) statuses.push((await fetch(`${served.url}missing`)).status);
+    expect(statuses).toEqual([404, 404, 404, 429]);
+  });
+
+  it('tells the count of a key without taking anything', async () => {
+    const { limiter } = await limiterOf({ local: { rate: 1, per: '1m', burst: 3 } });
+    const limit = rateLimit({ limit: 3, store: new HeadgateStore(limiter, 'api') });
+    expect(await limit.getKey('a')).toBeUndefined();
+    const store = new HeadgateStore(limiter, 'api');
+    for (let i = 0; i < 5; i += 1) await store.increment('a');
+    for (let i = 0; i < 2; i += 1) expect((await limit.getKey('a'))?.totalHits).toBe(3);
   });
 
   it('denies whatever a `limit` says that is a function', async () => {

@@ -1,5 +1,5 @@
 import fastifyRateLimit from '@fastify/rate-limit';
-import fastify from 'fastify';
+import fastify, { type FastifyRequest } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { headgateStore } from '../../src/migration/fastify-rate-limit.js';
 import { limiterOf } from '../support/limiter-under-test.js';
@@ -45,6 +45,21 @@ describe('the store of @fastify/rate-limit', () => {
     };
     expect(await statuses('/login', 2)).toEqual([200, 429]);
     expect(await statuses('/', 4)).toEqual([200, 200, 200, 429]);
+  });
+
+  it('tells the count of a key without taking anything', async () => {
+    const app = await appOf({ keyGenerator: () => 'a' });
+    const check = app.createRateLimit();
+    const remaining = async (request: FastifyRequest, options?: { increment: boolean }) => {
+      const seen = await check(request, options);
+      return seen.isAllowed ? undefined : seen.remaining;
+    };
+    app.get('/', { config: { rateLimit: false } }, async (request) => [
+      await remaining(request, { increment: false }),
+      await remaining(request),
+      await remaining(request, { increment: false }),
+    ]);
+    expect((await app.inject('/')).json()).toEqual([3, 2, 2]);
   });
 
   it('stops the start where no policy is named for it', async () => {

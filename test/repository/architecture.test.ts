@@ -70,7 +70,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: [...FOUNDATION, 'index'],
   middleware: [...FOUNDATION, 'index', 'http', 'key', 'verb'],
   outbound: [...FOUNDATION, 'index', 'http'],
-  migration: [...FOUNDATION, 'index', 'http'],
+  migration: [...FOUNDATION, 'index', 'http', 'verb'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
 
   replay: [...FOUNDATION, 'algorithm', 'ceiling/exact', 'key', 'policy'],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Decision, DenialReason, PolicyDocument } from '../../../src/index.js';
-import { failureOf, hitCountOf } from '../../../src/migration/hit-count.js';
+import { type Decision, type DenialReason, type PolicyDocument, peek } from '../../../src/index.js';
+import { countSoFar, failureOf, hitCountOf } from '../../../src/migration/hit-count.js';
 import { limiterOf, remoteLimiterOf } from '../../support/limiter-under-test.js';
 
 const FIVE_A_MINUTE: PolicyDocument = { name: 'api', local: { rate: 5, per: '1m', burst: 5 } };
@@ -38,6 +38,18 @@ describe('a decision as a count of hits', () => {
         if (decision.allowed) expect(limit - hits).toBeLessThan(decision.remaining + 1);
       }),
     );
+  });
+
+  it('tells how many there have been, without one more', async () => {
+    const { api } = await limiterOf(FIVE_A_MINUTE);
+    const look = () => countSoFar(peek(api, 'a'), api.policy, 'a', 5);
+
+    expect(look()).toEqual({ hits: 0, resetAfterMs: 0 });
+    api.decide('a');
+    api.decide('a');
+    expect(look()).toEqual({ hits: 2, resetAfterMs: 24_000 });
+    for (let i = 0; i < 5; i += 1) api.decide('a');
+    expect(look()).toEqual({ hits: 5, resetAfterMs: 60_000 });
   });
 
   it('counts nothing under the mode `allow`, and beyond every limit under `deny`', async () => {
