@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RedisServer } from '../support/redis-server.js';
-import { Program } from './program.js';
+import { outputOf, Program } from './program.js';
 
 /** What a client notices: whether it passed, what it was told, and whether it knows when to come back. */
 async function seen(url: string, paths: readonly string[]) {
@@ -42,3 +42,44 @@ describe.each([
     },
   );
 });
+
+describe('moving over from rate-limiter-flexible', () => {
+  it('prints the same', { timeout: 30_000, retry: 2 }, async () => {
+    const redis = await RedisServer.start();
+    onTestFinished(() => redis.stop());
+    const [before, after] = await Promise.all(
+      ['before', 'after'].map((stage) =>
+        outputOf([`docs/migrating/rate-limiter-flexible.${stage}.mjs`], { REDIS_URL: redis.url }),
+      ),
+    );
+    expect(after).toEqual(before);
+    expect(after?.stdout.match(/found something/g)).toHaveLength(7);
+    expect(after?.stdout.match(/has to wait, less than a minute/g)).toHaveLength(3);
+  });
+});
+
+describe('moving over from bottleneck', () => {
+  it('prints the same', { timeout: 30_000 }, async () => {
+    const before = await outputOf(['docs/migrating/bottleneck.before.mjs']);
+    const after = await outputOf(['docs/migrating/bottleneck.after.mjs']);
+    // Downloads that overlap may end in another order on a busy machine.
+    expect({ ...after, stdout: sorted(after.stdout) }).toEqual({ ...before, stdout: sorted(before.stdout) });
+    expect(after.stdout).toMatch(/^2 at once$/m);
+  });
+});
+
+describe('moving over from limiter', () => {
+  it('prints the same, and takes no less time than the limit asks for', { timeout: 30_000 }, async () => {
+    const before = await outputOf(['docs/migrating/limiter.before.mjs']);
+    const started = performance.now();
+    const after = await outputOf(['docs/migrating/limiter.after.mjs']);
+    expect(after).toEqual(before);
+    expect(after.stdout).toContain('mail 12 sent\nada looked up\nbob looked up\ncem looked up\ndan refused\n');
+    // Five at once, seven more at five a second.
+    expect(performance.now() - started).toBeGreaterThanOrEqual(1_400);
+  });
+});
+
+function sorted(text: string): string[] {
+  return text.split('\n').sort();
+}

@@ -17,6 +17,20 @@ const PAGES: readonly Page[] = [
     types: '@fastify/rate-limit/types/index.d.ts',
     options: ['CreateRateLimitOptions', 'RateLimitOptions', 'RateLimitPluginOptions'],
   },
+  {
+    from: 'rate-limiter-flexible',
+    types: 'rate-limiter-flexible/types.d.ts',
+    options: [
+      'IRateLimiterOptions',
+      'IRateLimiterStoreOptions',
+      'IRateLimiterRedisOptions',
+      'IRateLimiterClusterOptions',
+      'IRateLimiterQueueOpts',
+    ],
+  },
+  { from: 'bottleneck', types: 'bottleneck/bottleneck.d.ts', options: ['ConstructorOptions', 'JobOptions'] },
+  { from: 'limiter', types: 'limiter/dist/esm/RateLimiter.d.ts', options: ['RateLimiterOpts'] },
+  { from: 'limiter', types: 'limiter/dist/esm/TokenBucket.d.ts', options: ['TokenBucketOpts'] },
 ].map((page) => ({ ...page, version: versionOf(page.types) }));
 
 function versionOf(types: string): string {
@@ -55,7 +69,7 @@ describe.each(PAGES)('docs/migrating/$from.md', ({ from, types, options, version
     const named = namedIn(page);
     for (const name of options) {
       const fields = fieldsOf(read(`node_modules/${types}`), name);
-      expect(fields.length, name).toBeGreaterThan(2);
+      expect(fields.length, name).toBeGreaterThan(0);
       expect(fields.filter((field) => !named.has(field))).toEqual([]);
     }
   });
