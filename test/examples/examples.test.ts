@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RedisServer } from '../support/redis-server.js';
@@ -9,6 +9,18 @@ async function redisUrl(): Promise<string> {
   const redis = await RedisServer.start();
   onTestFinished(() => redis.stop());
   return redis.url;
+}
+
+/** A server for the program to ask, until the test ends; answers its address. */
+async function upstream(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
 // Of programs as people would write them, none waits longer than usual for a machine that is busy with other tests.
@@ -60,17 +72,10 @@ describe('docs/examples/crawler', () => {
     const asked: string[] = [];
     const pages = Array.from({ length: 6 }, (_, i) => `/page-${i}`);
     const links = [...pages, '/page-0#part', 'https://example.org/elsewhere', 'mailto:nobody@example.org', 'http://%'];
-    const site = createServer((request, response) => {
+    const start = await upstream((request, response) => {
       asked.push(request.url ?? '');
       response.end(links.map((link) => `<a href="${link}">${link}</a>`).join('\n'));
     });
-    site.listen(0, '127.0.0.1');
-    await once(site, 'listening');
-    onTestFinished(() => {
-      site.close();
-      site.closeAllConnections();
-    });
-    const start = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
     const environment = { REDIS_URL: await redisUrl() };
 
     const started = performance.now();
@@ -90,5 +95,63 @@ describe('docs/examples/crawler', () => {
   it('says how it is called', async () => {
     const { code, stderr } = await outputOf(['docs/examples/crawler.mjs', 'not a url']);
     expect([code, stderr]).toEqual([1, 'Usage: node docs/examples/crawler.mjs <url>\n']);
+  });
+});
+
+describe('docs/examples/login', () => {
+  it('lets few guesses at an account through, over all instances, and everybody else in', PATIENCE, async () => {
+    const environment = { REDIS_URL: await redisUrl() };
+    const instances = await Promise.all([1, 2].map(() => Program.serve('docs/examples/login.mjs', environment)));
+    const logIn = (instance: number, credentials: object) =>
+      fetch(`${instances[instance % 2]?.url}/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(credentials),
+      });
+
+    const guesses: Response[] = [];
+    for (let i = 0; i < 8; i += 1) guesses.push(await logIn(i, { name: 'ada', password: `guess ${i}` }));
+    expect(guesses.map(({ status }) => status).filter((status) => status === 401)).toHaveLength(5);
+    const refused = guesses.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(3);
+    for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+
+    // The right password must wait as well, or it could be told from the wrong ones.
+    expect((await logIn(0, { name: 'ada', password: 'lovelace' })).status).toBe(429);
+    expect(await (await logIn(1, { name: 'grace', password: 'hopper' })).json()).toEqual({ welcome: 'grace' });
+    expect((await logIn(1, { name: 'nobody', password: 'x' })).status).toBe(401);
+    expect((await logIn(1, { name: ['ada'] })).status).toBe(400);
+  });
+});
+
+describe('docs/examples/llm-gateway', () => {
+  it('charges what a request has used, and makes a tenant wait that has used too much', PATIENCE, async () => {
+    let status = 200;
+    const model = await upstream((_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ choices: [], usage: { total_tokens: 1_500 } }));
+    });
+    const environment = { REDIS_URL: await redisUrl(), UPSTREAM_URL: model };
+    const { url } = await Program.serve('docs/examples/llm-gateway.mjs', environment);
+    const ask = (tenant: string) =>
+      fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-tenant': tenant },
+        body: JSON.stringify({ messages: [{ role: 'user', content: 'Who drains a river?' }] }),
+      });
+
+    // 305 are reserved and 1,500 used: of 2,000 the second leaves a debt of 1,000 or so, at 10,000 a minute.
+    const first = await ask('acme');
+    expect(await first.json()).toMatchObject({ usage: { total_tokens: 1_500 } });
+    expect((await ask('acme')).status).toBe(200);
+    const third = await ask('acme');
+    expect(third.status).toBe(429);
+    expect(await third.json()).toMatchObject({ 'violated-policies': ['tokens'] });
+    expect(Number(third.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await ask('globex')).status).toBe(200);
+
+    status = 500;
+    const failed = await ask('initech');
+    expect([failed.status, await failed.json()]).toEqual([502, { error: 'The model answered 500.' }]);
   });
 });
