@@ -7,15 +7,19 @@ import { outageModeScenarios } from './outage-modes.js';
 import { policyScenarios } from './policies.js';
 import { redisDataScenarios } from './redis-data.js';
 import { redisErrorScenarios } from './redis-errors.js';
+import { splitBrainScenarios } from './split-brain.js';
+import { tighteningScenarios } from './tightenings.js';
 
 /** All of them, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
   ...redisDataScenarios,
   ...redisErrorScenarios,
   ...failoverScenarios,
+  ...splitBrainScenarios,
   ...clusterScenarios,
   ...instanceScenarios,
   ...networkScenarios,
   ...policyScenarios,
+  ...tighteningScenarios,
   ...outageModeScenarios,
 ];
