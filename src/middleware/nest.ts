@@ -25,7 +25,7 @@ export const RateLimit = (options: Exclude<RouteRateLimit, false>) => SetMetadat
 export const NoRateLimit = () => SetMetadata(ROUTE_LIMIT, false);
 
 /**
- * Module for NestJS 10 to 12, on Express or Fastify. Limits every HTTP route by a guard, unless a route says otherwise
+ * Module for NestJS 11 and 12, on Express or Fastify. Limits every HTTP route by a guard, unless a route says otherwise
  * by `@RateLimit(…)` or `@NoRateLimit()`.
  *
  *     HeadgateModule.forRoot({ limiter, policy: 'api' })

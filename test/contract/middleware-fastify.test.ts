@@ -1,26 +1,29 @@
 import fastify, { type FastifyRequest } from 'fastify';
+import fastify4 from 'fastify4';
 import { afterEach, expect, it } from 'vitest';
 import { createLimiter } from '../../src/create-limiter.js';
 import { type FastifyRateLimitOptions, rateLimit, rulingsOf } from '../../src/middleware/fastify.js';
 import { middlewareContract } from './middleware.js';
 
-middlewareContract({
-  name: 'Fastify',
-  hasAddresses: true,
-  header: (request: FastifyRequest, name) => request.headers[name] as string | undefined,
-  async serve(limiter, options, app) {
-    const server = fastify({ forceCloseConnections: true });
-    server.addHook('onRequest', (_request, _reply, done) => app.inContext(done));
-    server.setErrorHandler((error, _request, reply) => {
-      app.failed(error);
-      return reply.code(500).send();
-    });
-    for (const one of options) await server.register(rateLimit, { limiter, ...one });
-    server.get('/', async () => app.handle());
-    const url = await server.listen({ port: 0, host: '127.0.0.1' });
-    return { url: `${url}/`, close: () => server.close() };
-  },
-});
+for (const [name, make] of Object.entries({ 'Fastify 5': fastify, 'Fastify 4': fastify4 as typeof fastify })) {
+  middlewareContract({
+    name,
+    hasAddresses: true,
+    header: (request: FastifyRequest, name) => request.headers[name] as string | undefined,
+    async serve(limiter, options, app) {
+      const server = make({ forceCloseConnections: true });
+      server.addHook('onRequest', (_request, _reply, done) => app.inContext(done));
+      server.setErrorHandler((error, _request, reply) => {
+        app.failed(error);
+        return reply.code(500).send();
+      });
+      for (const one of options) await server.register(rateLimit, { limiter, ...one });
+      server.get('/', async () => app.handle());
+      const url = await server.listen({ port: 0, host: '127.0.0.1' });
+      return { url: `${url}/`, close: () => server.close() };
+    },
+  });
+}
 
 const toClose: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

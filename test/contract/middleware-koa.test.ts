@@ -1,24 +1,27 @@
 import Koa, { type Context } from 'koa';
+import Koa2 from 'koa2';
 import { expect, it } from 'vitest';
 import { createLimiter } from '../../src/create-limiter.js';
 import { rateLimit, rulingsOf } from '../../src/middleware/koa.js';
 import { listening, middlewareContract } from './middleware.js';
 
-middlewareContract({
-  name: 'Koa',
-  hasAddresses: true,
-  header: (context: Context, name) => context.get(name) || undefined,
-  async serve(limiter, options, app) {
-    const server = new Koa();
-    server.on('error', (error) => app.failed(error));
-    server.use((_context, next) => app.inContext(next));
-    for (const one of options) server.use(rateLimit(limiter, one));
-    server.use(async (context) => {
-      context.body = await app.handle();
-    });
-    return listening(server.listen(0, '127.0.0.1'));
-  },
-});
+for (const [name, Version] of Object.entries({ 'Koa 3': Koa, 'Koa 2': Koa2 as typeof Koa })) {
+  middlewareContract({
+    name,
+    hasAddresses: true,
+    header: (context: Context, name) => context.get(name) || undefined,
+    async serve(limiter, options, app) {
+      const server = new Version();
+      server.on('error', (error) => app.failed(error));
+      server.use((_context, next) => app.inContext(next));
+      for (const one of options) server.use(rateLimit(limiter, one));
+      server.use(async (context) => {
+        context.body = await app.handle();
+      });
+      return listening(server.listen(0, '127.0.0.1'));
+    },
+  });
+}
 
 it.each([
   [{ proxy: true, maxIpsCount: 1 }, '192.0.2.1', []],

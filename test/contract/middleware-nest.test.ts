@@ -8,7 +8,9 @@ import {
   type INestApplication,
   Module,
 } from '@nestjs/common';
-import { APP_FILTER, NestFactory } from '@nestjs/core';
+import { type AbstractHttpAdapter, APP_FILTER, NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, expect, it } from 'vitest';
 import { createLimiter } from '../../src/create-limiter.js';
 import type { Limiter } from '../../src/index.js';
@@ -35,6 +37,7 @@ async function nestOf(
   controller: new () => object,
   options: NestRateLimitOptions[],
   app?: App,
+  platform: AbstractHttpAdapter = new ExpressAdapter(),
 ): Promise<INestApplication> {
   class Root {}
   Module({
@@ -43,7 +46,7 @@ async function nestOf(
     // One that catches everything, as many applications have.
     providers: app ? [{ provide: APP_FILTER, useValue: new FailureFilter(app) }] : [],
   })(Root);
-  const nest = await NestFactory.create(Root, { logger: false, abortOnError: false });
+  const nest = await NestFactory.create(Root, platform, { logger: false, abortOnError: false });
   if (app) {
     nest.use((_request: unknown, _response: unknown, next: () => void) => app.inContext(next));
   }
@@ -55,32 +58,38 @@ class FailureFilter {
 
   catch(error: unknown, host: ArgumentsHost): void {
     this.app.failed(error);
-    host.switchToHttp().getResponse().status(500).end();
+    host.switchToHttp().getResponse().status(500).send();
   }
 }
 Catch(Error)(FailureFilter);
 
-middlewareContract({
-  name: 'NestJS',
-  hasAddresses: true,
-  header: (context: ExecutionContext, name) => context.switchToHttp().getRequest().headers[name],
-  async serve(limiter, options, app) {
-    class Everything {
-      async get(): Promise<string> {
-        return app.handle();
+for (const [platform, makeAdapter] of Object.entries({
+  Express: () => new ExpressAdapter(),
+  Fastify: () => new FastifyAdapter({ forceCloseConnections: true }),
+})) {
+  middlewareContract({
+    name: `NestJS on ${platform}`,
+    hasAddresses: true,
+    header: (context: ExecutionContext, name) => context.switchToHttp().getRequest().headers[name],
+    async serve(limiter, options, app) {
+      class Everything {
+        async get(): Promise<string> {
+          return app.handle();
+        }
       }
-    }
-    decorate(Everything, [Controller()], { get: [Get()] });
-    const nest = await nestOf(
-      Everything,
-      options.map((one) => ({ limiter, ...one })),
-      app,
-    );
-    await nest.init();
-    const served = await listening(nest.getHttpServer().listen(0, '127.0.0.1'));
-    return { url: served.url, close: () => served.close().then(() => nest.close()) };
-  },
-});
+      decorate(Everything, [Controller()], { get: [Get()] });
+      const nest = await nestOf(
+        Everything,
+        options.map((one) => ({ limiter, ...one })),
+        app,
+        makeAdapter(),
+      );
+      await nest.listen(0, '127.0.0.1');
+      const served = await listening(nest.getHttpServer());
+      return { url: served.url, close: () => served.close().then(() => nest.close()) };
+    },
+  });
+}
 
 const toClose: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
