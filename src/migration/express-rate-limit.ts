@@ -11,8 +11,16 @@ export interface ClientRateLimitInfo {
   resetTime: Date | undefined;
 }
 
+/** Of the options of express-rate-limit, those that a store has to know. */
+export interface MiddlewareOptions {
+  readonly limit: unknown;
+  readonly statusCode?: number;
+  readonly skipFailedRequests?: boolean;
+  readonly skipSuccessfulRequests?: boolean;
+}
+
 /**
- * A policy as the `store` of express-rate-limit 7 and 8: the middleware stays as it is, and the policy decides, over the
+ * A policy as the `store` of express-rate-limit 8: the middleware stays as it is, and the policy decides, over the
  * whole fleet.
  *
  *     app.use(rateLimit({ windowMs: 60_000, limit: 100, store: new HeadgateStore(limiter, 'api') }));
@@ -26,6 +34,7 @@ export class HeadgateStore {
   readonly prefix: string;
   readonly #policy: PolicyLimiter;
   #limit: number | undefined;
+  #givesBack = false;
 
   /** @throws {UnknownPolicyError} {@link ClosedError} */
   constructor(limiter: Limiter, policy: string) {
@@ -33,9 +42,21 @@ export class HeadgateStore {
     this.prefix = `${policy}/`;
   }
 
-  /** Called by the middleware with its options. A `limit` that is a function is not known before each request. */
-  init({ limit }: { readonly limit: unknown }): void {
+  /**
+   * Called by the middleware with its options. A `limit` that is a function is not known before each request.
+   *
+   * @throws {InvalidOptionError} where {@link decrement} would be called for requests that were denied. They have taken
+   * nothing, and it is not told which request it is about: giving back would let any number of others pass.
+   */
+  init({ limit, statusCode = 429, skipFailedRequests, skipSuccessfulRequests }: MiddlewareOptions): void {
     this.#limit = typeof limit === 'number' ? limit : undefined;
+    const denialsSucceed = skipSuccessfulRequests && statusCode < 400;
+    this.#givesBack = Boolean(skipSuccessfulRequests) && !skipFailedRequests && !denialsSucceed;
+    if (skipFailedRequests || denialsSucceed) {
+      const name = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests';
+      const why = skipFailedRequests ? '' : ` together with a \`statusCode\` of ${statusCode}`;
+      throw new InvalidOptionError(`Expected \`${name}\` to be left out with a store of headgate${why}, got true.`);
+    }
   }
 
   /**
@@ -51,10 +72,17 @@ export class HeadgateStore {
   }
 
   /**
-   * Gives a token back, for `skipFailedRequests` and `skipSuccessfulRequests`. Of a ceiling outside this process it comes
-   * back only while the store has not heard that it was spent.
+   * Gives a token back, for `skipSuccessfulRequests`. Of a ceiling outside this process it comes back only while the
+   * store has not heard that it was spent.
+   *
+   * @throws {InvalidOptionError} where {@link init} was not told of that option, or refused it
    */
   async decrement(key: string): Promise<void> {
+    if (!this.#givesBack) {
+      throw new InvalidOptionError(
+        'Expected a middleware with `skipSuccessfulRequests`, got one that gives back without.',
+      );
+    }
     refund(this.#policy, key);
   }
 

@@ -25,7 +25,7 @@ export interface HeadgateStore {
 }
 
 /**
- * A policy as the `store` of @fastify/rate-limit 10 and 11: the plugin stays as it is, and the policy decides, over the
+ * A policy as the `store` of @fastify/rate-limit 11: the plugin stays as it is, and the policy decides, over the
  * whole fleet.
  *
  *     await app.register(rateLimit, { max: 100, timeWindow: '1 minute', store: headgateStore(limiter, 'api') });

@@ -79,6 +79,37 @@ describe('the store of express-rate-limit', () => {
     expect(statuses).toEqual([404, 404, 404, 429]);
   });
 
+  it('never gives back for a request that was denied, which has taken nothing', async () => {
+    const { limiter, api } = await limiterOf({ local: { rate: 1, per: '1h', burst: 3 } });
+    const complaints: unknown[] = [];
+    const logger = { error: (error: unknown) => complaints.push(error), warn: () => {} };
+    const app = express();
+    const options = { limit: 3, skipFailedRequests: true, keyGenerator: () => 'a', logger };
+    app.use(rateLimit({ ...options, store: new HeadgateStore(limiter, 'api') }));
+    app.get('/', (_request, response) => {
+      response.send('hello');
+    });
+    const served = await listening(app.listen(0, '127.0.0.1'));
+    onTestFinished(async () => void (await served.close()));
+    expect(complaints).toEqual([expect.objectContaining({ code: 'HEADGATE_INVALID_OPTION' })]);
+
+    const statuses: number[] = [];
+    for (let i = 0; i < 9; i += 1) statuses.push((await fetch(served.url)).status);
+    // Six denials would have filled the bucket twice.
+    await eventually(() => complaints.length === 1 + 6, 'the middleware has tried to give back for each denial');
+    expect(statuses).toEqual([...Array(3).fill(200), ...Array(6).fill(429)]);
+    expect(peek(api, 'a').allowed).toBe(false);
+  });
+
+  it('refuses a denial that looks like a success, where successes are given back', async () => {
+    const { limiter } = await limiterOf({ local: { rate: 1, burst: 3 } });
+    const store = new HeadgateStore(limiter, 'api');
+    expect(() => store.init({ limit: 3, skipSuccessfulRequests: true, statusCode: 200 })).toThrow(
+      'Expected `skipSuccessfulRequests` to be left out with a store of headgate together with a `statusCode` of 200, got true.',
+    );
+    await expect(store.decrement('a')).rejects.toMatchObject({ code: 'HEADGATE_INVALID_OPTION' });
+  });
+
   it('tells the count of a key without taking anything', async () => {
     const { limiter } = await limiterOf({ local: { rate: 1, per: '1m', burst: 3 } });
     const limit = rateLimit({ limit: 3, store: new HeadgateStore(limiter, 'api') });
