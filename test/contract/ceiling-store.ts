@@ -114,7 +114,7 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       return new Caller(store, fixed);
     }
 
-    it('grants what is needed out of a full bucket, and no more than there is', async () => {
+    it('grants what is needed out of a full bucket, and no more than there is (C161)', async () => {
       const one = caller();
       expect((await one.ask({ need: 7 * MICRO })).granted).toBe(7 * MICRO);
       expect((await one.another().ask({ need: 3 * MICRO })).granted).toBe(3 * MICRO);
@@ -135,7 +135,7 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(second.certainUntil).toBeGreaterThan(second.now);
     });
 
-    it('answers many calls at once, each with its own reply, in order', async () => {
+    it('answers many calls at once, each with its own reply, in order (C104)', async () => {
       const calls = Array.from({ length: 150 }, (_, index) => leaseCall({ need: (1 + (index % 10)) * MICRO }));
       const replies = await Promise.all(store.lease(calls));
       expect(replies.map(({ seq }) => seq)).toEqual(calls.map(({ seq }) => seq));
@@ -158,7 +158,7 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(await one.has(6)).toBe(true);
     });
 
-    it('gives what is returned to the next who asks', async () => {
+    it('gives what is returned to the next who asks (C151)', async () => {
       const one = caller();
       await one.ask({ need: 10 * MICRO });
       await one.ask({ unspent: 2 * MICRO, returned: 5 * MICRO });
@@ -250,7 +250,7 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(await one.has(1)).toBe(false);
     });
 
-    it('ignores what a holder returns that it has no record of (rule 7)', async () => {
+    it('ignores what a holder returns that it has no record of (rule 7, C94)', async () => {
       const one = caller();
       const { now } = await one.ask({ need: 10 * MICRO });
       await one.another().ask({ returned: 10 * MICRO, sentAt: now });
@@ -313,7 +313,7 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(await one.has(3, newer)).toBe(true);
     });
 
-    it('keeps a bucket for as long as it differs from an untouched one (rule 11)', async () => {
+    it('keeps a bucket for as long as it differs from an untouched one (rule 11, C97)', async () => {
       const one = caller({ lease: 60 * SECOND });
       const granted = await one.ask({ need: 10 * MICRO });
       // Lease end, and then the time to refill what was out.
@@ -357,7 +357,7 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(await one.has(5)).toBe(true);
     });
 
-    it('counts who is alive in a group, and forgets who is not', async () => {
+    it('counts who is alive in a group, and forgets who is not (C74)', async () => {
       expect(await store.heartbeat('group', 'one')).toBe(1);
       expect(await store.heartbeat('group', 'two')).toBe(2);
       await under.pass(20 * SECOND);

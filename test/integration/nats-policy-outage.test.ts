@@ -52,7 +52,7 @@ function keep<T extends NatsConnection>(connection: T): T {
 }
 
 describe.each(CLIENTS)('A policy source on a connection of $client', ({ connect }) => {
-  it('delivers what was published while its connection was cut', async () => {
+  it('delivers what was published while its connection was cut (C140)', async () => {
     const server = await startServer();
     const proxy = await TcpProxy.start({ targetPort: server.port });
     started.push({ end: () => proxy.stop() });

@@ -136,7 +136,7 @@ for (const { client, connect } of CLIENTS) {
       expect(listener.updates).toMatchObject([{ name: 'api', via: 'watch', publishedAt: expect.any(Number) }]);
     });
 
-    it('passes a bad document on as it is, does not list it, and lets it be replaced', async () => {
+    it('passes a bad document on as it is, does not list it, and lets it be replaced (C143, C146)', async () => {
       await putRaw(connection, bucket, 'json', '{"name":"json"}');
       await putRaw(connection, bucket, 'text', '{"name');
       await putRaw(connection, bucket, 'other', JSON.stringify(policy('api', 1)));

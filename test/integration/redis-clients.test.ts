@@ -174,7 +174,7 @@ describe.each(NODE_REDIS)('a client of $name', (library) => {
     client.on('close', nobody).removeListener('close', nobody);
   });
 
-  it('does not end the process for want of a listener, and is left without any of ours', async () => {
+  it('does not end the process for want of a listener, and is left without any of ours (C79)', async () => {
     const server = await serverOf();
     const opened = library.standalone(server.port);
     const emitter = opened.redis as unknown as NodeJS.EventEmitter;

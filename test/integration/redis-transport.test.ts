@@ -97,7 +97,7 @@ describe('a lease call over Redis', () => {
     await Promise.all(replies);
   });
 
-  it('sends the script again to a server that has forgotten it, once', async () => {
+  it('sends the script again to a server that has forgotten it, once (C77)', async () => {
     const store = await ceiling(server.url);
     await Promise.all(store.lease([leaseCall()]));
     await admin.script('FLUSH');
@@ -107,7 +107,7 @@ describe('a lease call over Redis', () => {
     expect(await commandCalls(admin)).toMatchObject({ evalsha: 2, eval: 1 });
   });
 
-  it('keeps a bucket with an expiry, and its header without', async () => {
+  it('keeps a bucket with an expiry, and its header without (C92)', async () => {
     const store = await ceiling(server.url, { prefix: 'expiry' });
     const call = leaseCall({ need: 10 * MICRO, lease: 60_000_000 });
     const reply = (await store.lease([call])[0]) as GrantReply;
@@ -129,7 +129,7 @@ describe('a lease call over Redis', () => {
     ['other scripts', 'käse/日本/🧀'],
     ['a zero', 'a\0b'],
     ['512 bytes', 'x'.repeat(512)],
-  ])('keeps a key with %s in the slot of its header, and apart from others', async (_, key) => {
+  ])('keeps a key with %s in the slot of its header, and apart from others (C98)', async (_, key) => {
     await admin.flushall();
     const store = await ceiling(server.url);
     const [one, two] = await Promise.all(
@@ -145,6 +145,42 @@ describe('a lease call over Redis', () => {
     for (const name of names) expect(headers).toContain(`${/^\{[^{}]+\}/.exec(name)?.[0]}:h`);
   });
 
+  it.each([
+    ['10 in 600.001 s', 10_000, 600_001],
+    ['3 in 0.7 s', 30, 7],
+    ['7 in a third of a second', 21, 1],
+    ['1 in 100 years', 1, 3_155_760_000],
+  ])('gives a bucket of %s an expiry that Redis takes (C95)', async (_, rateNum, rateDen) => {
+    await admin.flushall();
+    const store = await ceiling(server.url);
+    const [reply] = await Promise.all(store.lease([leaseCall({ rateNum, rateDen, need: 10 * MICRO })]));
+    expect(granted(reply)).toBe(10 * MICRO);
+    const [bucket] = await admin.keys('*:b:*');
+    expect(await admin.pttl(bucket as string)).toBeGreaterThan(0);
+  });
+
+  it('grants a fresh key that many ask for at once exactly what there is (C103)', async () => {
+    await admin.flushall();
+    const stores = await Promise.all([1, 2, 3, 4].map(() => ceiling(server.url)));
+    const calls = stores.flatMap((store) =>
+      store.lease(Array.from({ length: 50 }, () => leaseCall({ key: 'fresh', need: MICRO }))),
+    );
+    const replies = await Promise.all(calls);
+    expect(replies.reduce((sum, reply) => sum + granted(reply), 0)).toBe(10 * MICRO);
+  });
+
+  it('rejects calls for a key that holds something else, and names what is wrong (C100)', async () => {
+    await admin.flushall();
+    const store = await ceiling(server.url);
+    await Promise.all(store.lease([leaseCall({ key: 'spoilt', need: MICRO })]));
+    const [bucket] = await admin.keys('*:b:*');
+    await admin.del(bucket as string);
+    await admin.rpush(bucket as string, 'something else');
+    await expect(store.lease([leaseCall({ key: 'spoilt' })])[0]).rejects.toThrow(CeilingError);
+    await admin.del(bucket as string);
+    expect(granted(await store.lease([leaseCall({ key: 'spoilt', need: MICRO })])[0])).toBe(MICRO);
+  });
+
   it('rejects what is not a lease call, and no other of the same tick', async () => {
     const store = await ceiling(server.url);
     const [bad, good, worse] = store.lease([
@@ -157,7 +193,7 @@ describe('a lease call over Redis', () => {
     expect(granted(await good)).toBe(MICRO);
   });
 
-  it('rejects when the server answers with an error, which is its cause, and does not try again', async () => {
+  it('rejects when the server answers with an error, which is its cause, and does not try again (C85, C101)', async () => {
     const replica = await ownServer({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
     const store = await ceiling(client(replica.url));
     const refused = await store.lease([leaseCall()])[0]?.catch((error: unknown) => error);
@@ -187,7 +223,7 @@ describe('data that may be stale', () => {
     expect((await spendAll(store, 'restarted')).era).toBe((await spendAll(store, 'restarted')).era);
   });
 
-  it('is noticed behind a name that leads to a promoted replica', async () => {
+  it('is noticed behind a name that leads to a promoted replica (C91)', async () => {
     const primary = await ownServer({ args: ['--repl-diskless-sync-delay', '0'] });
     const replica = await ownServer({ args: ['--replicaof', '127.0.0.1', String(primary.port)] });
     const proxy = await TcpProxy.start({ targetPort: primary.port });
@@ -302,7 +338,7 @@ describe('a client of theirs', () => {
     await expect(redisCeiling({ status: 'ready' } as never)).rejects.toThrow(InvalidOptionError);
   });
 
-  it('may be a Cluster: calls go to the node of their partition', async () => {
+  it('may be a Cluster: calls go to the node of their partition (C76)', async () => {
     const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'];
     const nodes = [await ownServer({ args }), await ownServer({ args })] as const;
     const clients = nodes.map(({ url }) => client(url));

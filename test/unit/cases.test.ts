@@ -23,3 +23,15 @@ it('every case that test/cases.md says a limiter test shows is named by that tes
   }
   expect(looked).toBeGreaterThan(40);
 });
+
+it('every case that test/cases.md says a test shows is named by some test', () => {
+  const page = readFileSync(new URL('../cases.md', import.meta.url), 'utf8');
+  const folder = new URL('../', import.meta.url);
+  const tests = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(new URL(name, folder), 'utf8'))
+    .join('\n');
+  const shown = [...page.matchAll(/^\| (C[^|]+) \| `[^|]+\|$/gm)].flatMap(([, cases]) => cases?.match(/C\d+/g) ?? []);
+  expect(shown.length).toBeGreaterThan(80);
+  expect(shown.filter((number) => !new RegExp(`\\b${number}\\b`).test(tests))).toEqual([]);
+});

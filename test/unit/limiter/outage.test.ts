@@ -28,7 +28,7 @@ describe('in an outage', () => {
     expect(await offer(api, time, 3_000)).toBe(0);
   });
 
-  it('the mode allow admits everything, and counts it apart (C178)', async () => {
+  it('the mode allow admits everything, and counts it apart (C89, C178)', async () => {
     const { api, time, remote, limiter } = await remoteLimiterOf({ ceiling, outage: { mode: 'allow' } });
     remote.ready = false;
     api.tryAcquire('k');

@@ -40,6 +40,7 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
     [{ name: 'ü' }, `Expected \`name\` to be ${NAME}, got "ü".`],
     [{ name: '.a' }, `Expected \`name\` to be ${NAME}, got ".a".`],
     [{ name: 'a.' }, `Expected \`name\` to be ${NAME}, got "a.".`],
+    // C130: a name is part of a NATS subject and of Redis keys.
     [{ name: 'a..b' }, `Expected \`name\` to be ${NAME}, got "a..b".`],
     [{ name: 'a\n' }, `Expected \`name\` to be ${NAME}, got "a\\n".`],
     [{ name: 'a'.repeat(65) }, `Expected \`name\` to be ${NAME}, got a string of 65 characters.`],

@@ -70,7 +70,7 @@ describe('PolicyRegistry', () => {
     expect(changes[0]?.lagMs).toBe(0);
   });
 
-  it('ignores an older version, and says so', () => {
+  it('ignores an older version, and says so (C142)', () => {
     const { registry, changes } = setUp(document(5));
     registry.apply(update(document(4)));
     expect(registry.get('api')?.version).toBe(5);
@@ -194,7 +194,7 @@ describe('PolicyRegistry', () => {
     expect(troubles).toEqual([error]);
   });
 
-  it('ends in the same state whatever order updates arrive in and however often', () => {
+  it('ends in the same state whatever order updates arrive in and however often (C145)', () => {
     // As compare-and-set makes them: a version of a name is always the same policy.
     const good = fc
       .record({ name: fc.constantFrom('a', 'b', 'c'), version: fc.integer({ min: 0, max: 20 }) })

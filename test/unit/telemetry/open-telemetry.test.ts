@@ -79,7 +79,7 @@ describe('a round trip', () => {
     expect(lease?.events).toEqual([]);
   });
 
-  test('ends once, whatever comes after its time-out (opentelemetry-js-contrib#2874)', () => {
+  test('ends once, whatever comes after its time-out (C176, opentelemetry-js-contrib#2874)', () => {
     const { observer, spansNamed } = observe();
     const end = observer.roundTrip(LEASE, () => {});
     end({ durationMs: 100, granted: 0, failed: 3, error: new Error('No reply in time.') });
