@@ -46,7 +46,9 @@ describe('connectNats', () => {
     const { load } = installed(...NEWER.filter((name) => name !== missing));
     const refused = connectNats('nats://a', 500, load);
     await expect(refused).rejects.toThrow(MissingPeerError);
-    await expect(refused).rejects.toThrow(`needs the package "${missing}", which is not installed: npm install ${missing}.`);
+    await expect(refused).rejects.toThrow(
+      `needs the package "${missing}", which is not installed: npm install ${missing}.`,
+    );
   });
 
   it.each([
