@@ -18,6 +18,10 @@ end
 
 -- The untouched level under the terms of the fence, carried over to a burst of `to`.
 local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance, guardUntil)
-  tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, 0, guardUntil)
+  if guardUntil == 0 then
+    tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst)
+  else
+    tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, 0, guardUntil)
+  end
   return inherit(tokens, at, now, burst, to, inheritance, 0)
 end

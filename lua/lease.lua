@@ -9,10 +9,11 @@
 --   fence     name under which the terms are fenced
 --   holder    random id of the limiter, 8 characters or more
 --   numbers   21 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
---             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means
+--             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means. Behind
+--             them, for a ceiling that is no token bucket: its rule (limits.lua), and its window's length, start and end
 -- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
 --   rateDen; where granted also: granted µtok, fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back,
---   2 conflict), incarnation µs, certainUntil µs. Whole; above 2^53 - 64 as text, which clients do not round.
+--   2 conflict), incarnation µs, certainUntil µs, and under windows the lease µs if it is shorter than asked. Whole; above 2^53 - 64 as text, which clients do not round.
 --
 -- Records, all MessagePack: whole numbers take 1 to 9 bytes, others are doubles, and both come back exactly. Each stays
 -- below 65 bytes for usual numbers, which keeps a hash of up to 128 fields in its small encoding.
@@ -21,6 +22,8 @@
 --   bucket  b            what moves with each call: at µs, tokens, remainder, outstanding, moments relative to at, …
 --           t            what rarely moves: the terms it counts under, era, birth, longest lease
 --           c            demand classes (classes.lua)
+--           w            under windows: the variables w… and clearedAt below
+--           l            a log of what was spent, oldest first: big-endian doubles, at µs and µtok in turn
 --           <holder id>  one record a holder, the variables h… below; longer than the bucket's own fields
 --
 -- Keeps: T + O <= B in every bucket. A call answered stale, repeated or refused writes nothing of its bucket; it may
@@ -32,6 +35,7 @@
 -- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>ddddddddddddddddddddd'
+local NUMBERS_BYTES = 168
 -- What a record's horizon is packed relative to, so that it takes one byte where it is that.
 local USUAL_HORIZON = 250000
 -- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
@@ -40,25 +44,9 @@ local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 --- @include "server"
 --- @include "limits"
 --- @include "exact"
---- @include "guard"
+local heldReady, capUnder, refillGuarded, windowAt, leaseWithin
 --- @include "fence"
 --- @include "classes"
-
--- Another server answers than the last time, so this data may be older than what was granted: a new era begins now.
-local function suspect(headerKey)
-  local write = { 'HSET', headerKey, 'h', pack(now, NEW_ERA, SERVER) }
-  local fields = redis.call('HGETALL', headerKey)
-  for i = 1, #fields, 2 do
-    if fields[i] ~= 'h' then
-      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard =
-        unpackMessage(fields[i + 1])
-      write[#write + 1] = fields[i]
-      write[#write + 1] =
-        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard)
-    end
-  end
-  redis.call(unpack(write))
-end
 
 -- Clients round whole numbers close to 2^53 that come as numbers.
 local function exactly(number)
@@ -74,6 +62,13 @@ for i = 1, #KEYS / 2 do
     local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
       want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil, callGuard =
       struct.unpack(NUMBERS, ARGV[3 * i + 3])
+    local callRule, callLength, callStart, callEnd = 0, 0, 0, 0
+    if #ARGV[3 * i + 3] > NUMBERS_BYTES then
+      callRule, callLength, callStart, callEnd = struct.unpack('>dddd', ARGV[3 * i + 3], NUMBERS_BYTES + 1)
+      if not windowAt then
+--- @include "windows"
+      end
+    end
 
     -- The partition and the fence, brought up to the call.
     local stored = redis.call('HMGET', headerKey, 'h', fenceField)
@@ -85,7 +80,20 @@ for i = 1, #KEYS / 2 do
         if server == '' then
           packedPartition = false
         else
-          suspect(headerKey)
+          -- Another server answers than the last time, so this data may be older than what was granted: a new era.
+          local write = { 'HSET', headerKey, 'h', pack(now, NEW_ERA, SERVER) }
+          local fields = redis.call('HGETALL', headerKey)
+          for j = 1, #fields, 2 do
+            if fields[j] ~= 'h' then
+              local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard, length =
+                unpackMessage(fields[j + 1])
+              write[#write + 1] = fields[j]
+              write[#write + 1] = pack(
+                version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard, length
+              )
+            end
+          end
+          redis.call(unpack(write))
           bornAt, partitionEra = now, NEW_ERA
           packedFence = redis.call('HGET', headerKey, fenceField)
         end
@@ -94,25 +102,38 @@ for i = 1, #KEYS / 2 do
       -- Where nothing was there before, nothing has been lost: such data is as old as can be.
       bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
-    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard
+    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
+      fLength
     local fenceChanged, conflict = false, false
     if packedFence then
-      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard =
-        unpackMessage(packedFence)
+      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
+        fLength = unpackMessage(packedFence)
+    end
+    if not refillGuarded and (callGuard > 0 or (fGuard and fGuard > 0)) then
+--- @include "guard"
+    end
+    if packedFence then
 --- @include "meet-fence"
     else
       fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
-      fInheritance, fResetAt, fAssertedAt, fGuard = callInheritance, 0, 0, callGuard
+      fInheritance, fResetAt, fAssertedAt, fGuard, fLength = callInheritance, 0, 0, callGuard, callLength
       local start = NEW_STORE == 'full' and callBurst or 0
-      local untilThen = fGuard > 0 and bornAt + fGuard or 0
-      fTokens, fRemainder, fAt =
-        refillGuarded(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst, 0, untilThen)
+      fTokens, fRemainder, fAt = start, 0, min(bornAt, now)
       fenceChanged = true
     end
     local guardUntil = fGuard > 0 and bornAt + fGuard or 0
+    if not packedFence then
+      if guardUntil == 0 then
+        fTokens, fRemainder, fAt = refill(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst)
+      else
+        fTokens, fRemainder, fAt =
+          refillGuarded(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst, 0, guardUntil)
+      end
+    end
     if fenceChanged or not packedPartition then
-      local fence =
-        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard)
+      local fence = pack(
+        fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength
+      )
       if packedPartition then
         redis.call('HSET', headerKey, fenceField, fence)
       else
@@ -135,9 +156,14 @@ for i = 1, #KEYS / 2 do
     local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil, classes
     local hOutstanding, hSeq, hLastGrant, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hCreditAt, hSlotAt
     local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
+    local wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt, log
     local known, changed, dropped = false, nil, nil
     local termsChanged, classesChanged, expiryMoved = false, false, false
-    stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId)
+    if callRule == 0 then
+      stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId)
+    else
+      stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId, 'w', 'l')
+    end
     local main, terms, packedClasses = stored[1], stored[2], stored[3]
     if main then
       at, tokens, remainder, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
@@ -158,6 +184,10 @@ for i = 1, #KEYS / 2 do
       sweepNext = sweepNext and sweepNext + at or MAX_SAFE_INTEGER
       version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil = unpackMessage(terms)
       classes = { unpackMessage(packedClasses) }
+      if callRule ~= 0 then
+        wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt = unpackMessage(stored[5])
+        log = stored[6] or ''
+      end
       if stored[4] then
         local flags
         hCreditAt, hOutstanding, hSeq, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hSlotAt, hGranted, hLevel,
@@ -183,7 +213,15 @@ for i = 1, #KEYS / 2 do
       break
     end
 
-    if not known or seq > hSeq then
+    local answered = known and seq == hSeq
+    -- Another window of the calendar has begun than the call says, and nobody has said which.
+    local lacksWindow = callRule == CALENDAR and (now < callStart or now >= callEnd) and not (main and now < wEnd)
+    if not answered and lacksWindow then
+      reply[1] = 2
+      break
+    end
+
+    if not answered then
 --- @include "ledger"
       -- Whatever changed is written, and its expiry where that moved.
       local reserving = reservedFor ~= ''
@@ -208,6 +246,14 @@ for i = 1, #KEYS / 2 do
       else
         redis.call('HSET', bucketKey, 'b', main, holderId, own)
       end
+      if callRule ~= 0 then
+        local window = pack(wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt)
+        if callRule == LOG then
+          redis.call('HSET', bucketKey, 'w', window, 'l', log)
+        else
+          redis.call('HSET', bucketKey, 'w', window)
+        end
+      end
       if dropped and #dropped > 0 then redis.call('HDEL', bucketKey, unpack(dropped)) end
       -- One more, for the milliseconds that both clocks are cut to.
       if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
@@ -219,6 +265,11 @@ for i = 1, #KEYS / 2 do
     reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
     reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
     reply[15], reply[16] = incarnation, expiresAt
+    if callRule ~= 0 then
+      -- The same for a repeat: from when the call was executed, and when its lease ends here.
+      local cut = leaseWithin(callRule, lease, wLength, hLeaseEnd, hCreditAt)
+      if cut < lease then reply[17] = max(1, cut) end
+    end
   until true
 end
 return replies

@@ -10,6 +10,8 @@ local CONTEST = 60000000
 local ASSERT_EVERY = 5000000
 local LONGEST = 2251799813685248
 local MAX_SAFE_INTEGER = 9007199254740991
+-- Rules by which tokens come back. The token bucket is 0, fixed windows are 1 (from the epoch) to CALENDAR, a counter 5.
+local FIRST_USE, CALENDAR, LOG = 2, 3, 4
 local AS_IS, PROPORTIONAL, ADDITIVE, RESET = 0, 1, 2, 3
 
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

@@ -4,7 +4,7 @@
 -- Keeps: a higher version takes over at once, a lower one changes nothing, under the same version the stricter rate and
 --   burst win, for as long as anybody stands for them.
 -- Twin of: meetFence() of src/ceiling/fence.ts, which has the reasons. Clock: `now`. Used by: lease.lua.
-local sameRate = callRateNum == fRateNum and callRateDen == fRateDen
+local sameRate = callRateNum == fRateNum and callRateDen == fRateDen and callLength == fLength
 
 -- A clock that stepped back.
 if fAssertedAt > now then
@@ -41,7 +41,7 @@ if callVersion > fVersion then
   fTokens, fRemainder, fAt =
     changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance, guardUntil)
   fGuard = callGuard
-  fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
+  fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
   fenceChanged = true
 elseif callVersion < fVersion or (callBurst == fBurst and sameRate) then
   if callVersion == fVersion and fAssertedAt > 0 and now - fAssertedAt > ASSERT_EVERY then
@@ -58,7 +58,7 @@ else
     local toBurst = smaller and callBurst or fBurst
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS, guardUntil)
     fBurst = toBurst
-    if slower then fRateNum, fRateDen = callRateNum, callRateDen end
+    if slower then fRateNum, fRateDen, fLength = callRateNum, callRateDen, callLength end
     fenceChanged = true
   elseif fAssertedAt == 0 or callBurst == fBurst or sameRate then
     -- It stands for a part of the stricter terms, or nobody has yet.
@@ -70,7 +70,7 @@ else
     fAssertedAt = 0
     fInheritance = AS_IS
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS, guardUntil)
-    fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
+    fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
     fenceChanged = true
     conflict = false
   end

@@ -19,6 +19,7 @@ end
 if not sweepCursor then sweepNext = MAX_SAFE_INTEGER end
 changed, dropped = {}, {}
 local latest = now + longestLease + leaseGrace(longestLease)
+if callRule ~= 0 and callRule <= CALENDAR then latest = min(latest, wEnd) end
 
 for j = 1, #fields, 2 do
   local id = fields[j]
@@ -38,7 +39,11 @@ for j = 1, #fields, 2 do
     end
     local ended = out > 0 and leaseEnd <= now
     if ended then
-      outstanding = outstanding - out
+      -- What was out when its window ended has been cleared with it.
+      if not clearedAt or leaseEnd > clearedAt then
+        outstanding = outstanding - out
+        spent = spent + out
+      end
       out = 0
       if flags < 4 then flags = flags + 4 end
     end

@@ -3,6 +3,7 @@ import type { Bucket, Holder } from './bucket.js';
 import { type LeaseCall, leaseGrace } from './ceiling-store.js';
 import { LONGEST_US, refillTime } from './exact.js';
 import { heldReady } from './guard.js';
+import type { Moment, RefillRule } from './refill/refill-rule.js';
 
 /**
  * Who gets how much: batches gated by the fair level (`docs/design.md`, "Who gets how much").
@@ -44,17 +45,19 @@ const FLOOR_PARTS = 10;
 const SAVING_TIME = 1.4;
 
 /**
- * Chooses the grant for `holder`, whose demand is already counted in `bucket`; T is brought up to `now`.
+ * Chooses the grant for `holder`, whose demand is already counted in `bucket`; T is brought up to the moment.
  *
- * @param until end of the guard after a loss of the store's data; 0: the rule of `guard.ts` is not asked for
+ * @param mayGrant whether there is time left to spend a grant in
  */
 export function allot(
   bucket: Bucket,
   holder: Holder,
+  rule: RefillRule,
   call: LeaseCall,
-  until: Microseconds,
-  now: Microseconds,
+  mayGrant: boolean,
+  moment: Moment,
 ): Allotment {
+  const { now } = moment;
   const rate = (bucket.rateNum / bucket.rateDen) * MICRO;
   const horizon = horizonOf(bucket);
   const { level, total, hungry } = fairLevel(bucket, rate);
@@ -71,7 +74,7 @@ export function allot(
   // With nobody to share with there is nothing to be fair about: what is there is had, and waited for no longer than needed.
   const alone = bucket.members === 1;
 
-  const available = availableTo(bucket, call, now);
+  const available = mayGrant ? availableTo(bucket, call, now) : 0;
   const ask = call.need + call.want;
   // A need that can't be met at all is not met in part: the rest would lie in a wallet while it waits.
   const enough = available >= call.head;
@@ -84,7 +87,7 @@ export function allot(
     granted = enough ? Math.max(need, Math.min(ask, whole(available / (bucket.members + 1)))) : 0;
   } else if (few) {
     // In turn: first who is owed a token, and the fuller the bucket the sooner one who has just had one.
-    const kept = refillTime(bucket.burst, bucket) <= LONGEST_KEPT_US;
+    const kept = !rule.atOnce && refillTime(bucket.burst, bucket) <= LONGEST_KEPT_US;
     const least = Math.max(call.head, MICRO);
     // Nobody who was denied waits for a turn: then there is nothing to be kept.
     const unclaimed = bucket.slotAt <= now;
@@ -106,7 +109,8 @@ export function allot(
   }
   if (bucket.reservedFor !== '' && bucket.reservedFor !== call.holder) granted = Math.min(granted, need);
   // Under the strict rule, what nobody waits for stays within its part of the burst.
-  if (until > 0) granted = Math.min(granted, Math.max(need, whole(heldReady(bucket.burst) - bucket.outstanding)));
+  if (moment.until > 0 && !call.window)
+    granted = Math.min(granted, Math.max(need, whole(heldReady(bucket.burst) - bucket.outstanding)));
   // Entitlement that T could not back is forfeited: else everybody stays at its cap over an empty bucket.
   if (level > 0 && !few && granted >= whole(available) && holder.credit > granted) holder.credit = granted;
   holder.credit -= granted;
@@ -114,15 +118,15 @@ export function allot(
   if ((alone || level === 0) && holder.credit < 0) holder.credit = 0;
 
   const unmet = granted < call.head;
-  if (unmet) reserve(bucket, holder, call, share, now);
+  if (unmet && !rule.atOnce) reserve(bucket, holder, call, share, now);
   else if (bucket.reservedFor === call.holder) bucket.reservedFor = '';
-  const short = shortFor(bucket, call.head, until, now);
+  const short = unmet ? rule.wait(bucket, call.head, moment) : 0;
   let next: Microseconds = 0;
   if (level > 0 && !few) {
     const worth = unmet && !alone ? Math.max(batch, call.head) : batch;
     if (granted < ask) next = Math.max(1, Math.min(LONGEST_US, Math.ceil(((worth - holder.credit) / share) * MICRO)));
     if (granted > 0) next = Math.min(next, horizon);
-  } else if (unmet && !alone) {
+  } else if (unmet && !alone && !rule.atOnce) {
     next = slot(bucket, holder, call, now) - now;
   }
   if (unmet && bucket.reservedFor === call.holder) next = Math.floor(horizon / 8);
@@ -213,13 +217,6 @@ export function demandClass(demand: number): number {
   if (rest >= Math.SQRT2) return index + 2;
   if (rest >= 1.189207115002721) return index + 1;
   return index;
-}
-
-/** How long until T could be `head`, if nobody else took any. */
-function shortFor(bucket: Bucket, head: MicroTokens, until: Microseconds, now: Microseconds): Microseconds {
-  const short = refillTime(head - bucket.level.tokens, bucket);
-  const guarded = bucket.burst - heldReady(bucket.burst);
-  return now < until && head > guarded ? Math.max(short, until - now + refillTime(head - guarded, bucket)) : short;
 }
 
 function horizonOf(bucket: Bucket): Microseconds {

@@ -9,18 +9,44 @@ export interface DemandClass {
   weight: number;
 }
 
+/** Terms as the store keeps them. */
+export interface StoredTerms extends CeilingTerms {
+  /** Of the windows; 0 for a token bucket. */
+  readonly length: Microseconds;
+}
+
+/** What a bucket that is no token bucket remembers of what was spent; each rule uses its part. */
+export interface Window {
+  /** The one under way (fixed windows, counter). */
+  start: Microseconds;
+  end: Microseconds;
+  /** Spent in it, and in the one before it (counter); all that is logged (log). */
+  current: MicroTokens;
+  previous: MicroTokens;
+  /** The log, oldest first, and when what is in its last entry began to be spent. */
+  times: Microseconds[];
+  amounts: MicroTokens[];
+  lastFrom: Microseconds;
+}
+
 /** One ceiling bucket as the store keeps it. `level.tokens` is T, `outstanding` is O: T + O ≤ burst. */
-export interface Bucket extends CeilingTerms {
+export interface Bucket extends StoredTerms {
   version: number;
   burst: MicroTokens;
   rateNum: number;
   rateDen: number;
+  length: Microseconds;
   /** The era it was last touched in. */
   era: string;
   /** When it was made: tells one incarnation of a key from the next. */
   incarnation: Microseconds;
   level: Level;
+  window: Window;
+  /** Leases that ended up to then were cleared together with their window: what their records say is out is not. */
+  clearedAt: Microseconds;
   outstanding: MicroTokens;
+  /** What the call under way counts as spent: reported so, or out on a lease that ended. */
+  spent: MicroTokens;
   holders: Map<string, Holder>;
   /** Latest end of any lease ever granted here. */
   lastEnd: Microseconds;

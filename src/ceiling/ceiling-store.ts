@@ -15,6 +15,8 @@ export interface LeaseCall {
   readonly burst: MicroTokens;
   readonly rateNum: number;
   readonly rateDen: number;
+  /** Left out: a token bucket. A ledger, which is a policy's name here, has buckets of one rule only. */
+  readonly window?: WindowCall | undefined;
   readonly inheritance: Inheritance;
   /** Longest that a wallet under this policy outlives its call at the store, under `storeLoss: 'strict'`; else 0. */
   readonly guard: Microseconds;
@@ -52,6 +54,20 @@ export interface LeaseCall {
   readonly certainUntil: Microseconds;
 }
 
+/** How time is cut for a ceiling that is no token bucket; `burst` of the call is then what is allowed in a window. */
+export interface WindowCall {
+  /**
+   * Fixed windows: at multiples of `length` since 1970, from the first use on, or of the calendar. Sliding ones: as a log
+   * of what was spent, or as two counts.
+   */
+  readonly rule: 'epoch' | 'first-use' | 'calendar' | 'log' | 'counter';
+  /** Of each window; of the calendar's, the usual one. */
+  readonly length: Microseconds;
+  /** For `calendar`, the window in which the caller takes the store's time to lie; else 0. */
+  readonly start: Microseconds;
+  readonly end: Microseconds;
+}
+
 /** What every reply says. */
 export interface ReplyHead {
   readonly seq: number;
@@ -70,6 +86,8 @@ export interface ReplyHead {
 export interface GrantReply extends ReplyHead {
   readonly status: 'granted';
   readonly granted: MicroTokens;
+  /** How long it may be spent, from before the call was sent, where that is shorter than asked for; else 0. */
+  readonly lease: Microseconds;
   /** Fair level, micro-tokens a second a unit of weight; 0 while demand fits and nobody is held to a share. */
   readonly level: number;
   /** The demand a batch should be sized for. */
@@ -86,7 +104,10 @@ export interface GrantReply extends ReplyHead {
   readonly certainUntil: Microseconds;
 }
 
-/** `stale`: an older seq, nothing was changed. `refused`: too old or from the future, not executed (rule 7). */
+/**
+ * `stale`: an older seq, nothing was changed. `refused`: not executed; too old or from the future (rule 7), or another
+ * window of the calendar has begun than the call says.
+ */
 export interface RefusalReply extends ReplyHead {
   readonly status: 'stale' | 'refused';
 }
@@ -108,7 +129,7 @@ export interface CeilingStore {
   /** Present where the store answers within the call itself, so that a cold key needs no round trip. */
   leaseNow?(call: LeaseCall): LeaseReply;
   /** Present beside it: what the bucket would grant now. Changes nothing, and may be too low but never too high. */
-  leftNow?(look: Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder'>): MicroTokens;
+  leftNow?(look: Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder' | 'window'>): MicroTokens;
   /** Counts seats; where it is missing, policies with `concurrency` are refused seats. */
   readonly seats?: SeatStore;
   /** Counts `holder` as alive in `group` and answers how many are (seen within `fleetTtlMs`). */

@@ -1,5 +1,6 @@
 import type { CeilingTerms, Inheritance } from '../policy/policy.js';
 import type { Microseconds, MicroTokens } from '../units.js';
+import type { StoredTerms } from './bucket.js';
 import type { LeaseCall } from './ceiling-store.js';
 import { MAX_SKEW_US } from './ceiling-store.js';
 import { capAt, type Level, multiplyDivide, refillTime } from './exact.js';
@@ -9,11 +10,12 @@ import { guardedUntil, refillGuarded } from './guard.js';
  * The terms in force for one policy (or override) in one partition, and the level of a bucket nobody has touched under
  * them. Kept without expiry, so that it outlives every bucket (rule 9).
  */
-export interface Fence extends CeilingTerms {
+export interface Fence extends StoredTerms {
   version: number;
   burst: MicroTokens;
   rateNum: number;
   rateDen: number;
+  length: Microseconds;
   /** How buckets of older terms are carried over to these. */
   inheritance: Inheritance;
   /** Longest guard that a caller has asked for; 0: nobody asks for the strict rule. */
@@ -37,6 +39,7 @@ export function newFence(call: LeaseCall, bornAt: Microseconds, now: Microsecond
     burst: call.burst,
     rateNum: call.rateNum,
     rateDen: call.rateDen,
+    length: lengthOf(call),
     inheritance: call.inheritance,
     guard: call.guard,
     resetAt: 0,
@@ -75,11 +78,12 @@ export function meetFence(fence: Fence, call: LeaseCall, bornAt: Microseconds, n
     fence.version = call.version;
     fence.assertedAt = 0;
     fence.inheritance = inheritance;
-    changeTerms(fence, call, until, now);
+    changeTerms(fence, termsOf(call), until, now);
     fence.guard = call.guard;
     return { changed: true, conflict: false };
   }
-  if (call.version < fence.version || sameTerms(fence, call)) {
+  const terms = termsOf(call);
+  if (call.version < fence.version || sameTerms(fence, terms)) {
     if (call.version === fence.version && fence.assertedAt > 0 && now - fence.assertedAt > ASSERT_EVERY_US) {
       fence.assertedAt = now;
       changed = true;
@@ -91,16 +95,16 @@ export function meetFence(fence: Fence, call: LeaseCall, bornAt: Microseconds, n
   if (slower || smaller) {
     fence.assertedAt = now;
     fence.inheritance = 'as-is';
-    const rate = slower ? call : fence;
+    const rate = slower ? terms : fence;
     changeTerms(
       fence,
-      { burst: smaller ? call.burst : fence.burst, rateNum: rate.rateNum, rateDen: rate.rateDen },
+      { burst: smaller ? call.burst : fence.burst, rateNum: rate.rateNum, rateDen: rate.rateDen, length: rate.length },
       until,
       now,
     );
     return { changed: true, conflict: true };
   }
-  const standsForPart = call.burst === fence.burst || sameRate(fence, call);
+  const standsForPart = call.burst === fence.burst || sameRate(fence, terms);
   if (fence.assertedAt === 0 || standsForPart) {
     if (fence.assertedAt === 0 || now - fence.assertedAt > ASSERT_EVERY_US) {
       fence.assertedAt = now;
@@ -109,7 +113,7 @@ export function meetFence(fence: Fence, call: LeaseCall, bornAt: Microseconds, n
   } else if (now - fence.assertedAt > CONTEST_US) {
     fence.assertedAt = 0;
     fence.inheritance = 'as-is';
-    changeTerms(fence, call, until, now);
+    changeTerms(fence, terms, until, now);
     return { changed: true, conflict: false };
   }
   return { changed, conflict: true };
@@ -123,7 +127,7 @@ export function untouchedLevel(fence: Fence, bornAt: Microseconds, now: Microsec
 }
 
 /** Whether a level counts under the same terms as the fence. */
-export function sameTerms(a: CeilingTerms, b: CeilingTerms): boolean {
+export function sameTerms(a: StoredTerms, b: StoredTerms): boolean {
   return a.burst === b.burst && sameRate(a, b);
 }
 
@@ -150,12 +154,13 @@ export function inherit(
   capAt(level, now, to.burst - outstanding);
 }
 
-function changeTerms(fence: Fence, to: CeilingTerms, until: Microseconds, now: Microseconds): void {
+function changeTerms(fence: Fence, to: StoredTerms, until: Microseconds, now: Microseconds): void {
   const from = { burst: fence.burst, rateNum: fence.rateNum, rateDen: fence.rateDen };
   refillGuarded(fence.untouched, now, from, 0, until);
   fence.burst = to.burst;
   fence.rateNum = to.rateNum;
   fence.rateDen = to.rateDen;
+  fence.length = to.length;
   inherit(fence.untouched, now, from, to, fence.inheritance, 0);
 }
 
@@ -172,6 +177,15 @@ function stepBack(fence: Fence, now: Microseconds): boolean {
   return rebased || fence.assertedAt < assertedAt || fence.resetAt < resetAt;
 }
 
-function sameRate(a: CeilingTerms, b: CeilingTerms): boolean {
-  return a.rateNum === b.rateNum && a.rateDen === b.rateDen;
+/** A rate counts as the same only over windows of the same length. */
+function sameRate(a: StoredTerms, b: StoredTerms): boolean {
+  return a.rateNum === b.rateNum && a.rateDen === b.rateDen && a.length === b.length;
+}
+
+function termsOf(call: LeaseCall): StoredTerms {
+  return { burst: call.burst, rateNum: call.rateNum, rateDen: call.rateDen, length: lengthOf(call) };
+}
+
+function lengthOf({ window }: LeaseCall): Microseconds {
+  return window ? window.length : 0;
 }

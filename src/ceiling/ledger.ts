@@ -1,4 +1,4 @@
-import type { Microseconds } from '../units.js';
+import type { Microseconds, MicroTokens } from '../units.js';
 import { type Allotment, allot, joinMembers, leaveMembers } from './allotment.js';
 import type { Bucket, Holder } from './bucket.js';
 import {
@@ -9,9 +9,11 @@ import {
   MAX_SKEW_US,
   type ReplyHead,
 } from './ceiling-store.js';
-import { capAt, refillTime } from './exact.js';
-import { type Fence, inherit, meetFence, newFence, sameTerms, untouchedLevel } from './fence.js';
-import { capUnder, guardedUntil, refillGuarded } from './guard.js';
+import { type Fence, meetFence, newFence, sameTerms } from './fence.js';
+import { guardedUntil } from './guard.js';
+import { lacksWindow } from './refill/fixed-window.js';
+import type { Moment, RefillRule } from './refill/refill-rule.js';
+import { ruleOf } from './refill/rules.js';
 
 /**
  * The escrow ledger of one partition: the executable model of `lua/lease.lua`, statement for statement.
@@ -76,33 +78,41 @@ export function execute(partition: Partition, call: LeaseCall, execution: Execut
 
   const name = bucketName(call);
   let bucket = partition.buckets.get(name);
-  if (bucket && bucket.expiresAt <= now) bucket = undefined;
+  if (bucket && bucket.expiresAt <= now) {
+    partition.buckets.delete(name);
+    bucket = undefined;
+  }
   const known = bucket?.holders.get(call.holder);
   if (bucket && known) {
     // Answered without a change: a repeat from its record, an older one not at all (rules 2 and 10).
     if (call.seq < known.seq) return { ...head, status: 'stale' };
-    if (call.seq === known.seq) return grantReply(head, known, bucket);
+    if (call.seq === known.seq) return grantReply(head, known, bucket, call);
     // Sent under a lease that has ended here since: what it holds and gives back has been counted as spent (rule 6).
     const holds = call.unspent > 0 || call.returned > 0;
     if (holds && known.leaseEnd <= now && call.sentAt < known.leaseEnd) return { ...head, status: 'refused' };
   }
 
-  const until = guardedUntil(fence.guard, partition.bornAt);
-  if (bucket) advance(bucket, call, fence, partition, until, now);
+  if (lacksWindow(bucket, call, now)) return { ...head, status: 'refused' };
+  const rule = ruleOf(call);
+  const moment: Moment = { now, bornAt: partition.bornAt, until: guardedUntil(fence.guard, partition.bornAt) };
+  if (bucket) advance(bucket, rule, call, fence, partition, moment);
   else {
     bucket = newBucket(fence, partition, now);
+    rule.begin(bucket, call, fence, moment);
     partition.buckets.set(name, bucket);
   }
   const holder = report(bucket, call, partition, now);
   chargeOutage(bucket, call, now);
-  capAt(bucket.level, now, capUnder(bucket.burst, bucket.outstanding, until, now));
+  rule.settle(bucket, moment);
 
-  const end = now + call.lease + leaseGrace(call.lease);
+  const lease = rule.leaseWithin(bucket, call.lease, now, bucket.window.end);
+  const longest = lease < call.lease ? bucket.window.end : now + lease + leaseGrace(lease);
+  const end = rule.atOnce ? Math.min(longest, bucket.window.end) : longest;
   holder.leaseEnd = holder.outstanding > 0 ? Math.max(holder.leaseEnd, end) : end;
-  const allotment = allot(bucket, holder, call, until, now);
+  const allotment = allot(bucket, holder, rule, call, lease > 0, moment);
   grant(bucket, holder, call, allotment, conflict);
-  keep(bucket, holder, call, until, now);
-  return grantReply(head, holder, bucket);
+  keep(bucket, holder, rule, call, moment);
+  return grantReply(head, holder, bucket, call);
 }
 
 /** Marks the partition's data as possibly stale (another server answers for it): a new era that begins now. */
@@ -132,10 +142,14 @@ function newBucket(fence: Fence, partition: Partition, now: Microseconds): Bucke
     burst: fence.burst,
     rateNum: fence.rateNum,
     rateDen: fence.rateDen,
+    length: fence.length,
     era: partition.era,
     incarnation: now,
-    level: untouchedLevel(fence, partition.bornAt, now),
+    level: { tokens: 0, remainder: 0, at: now },
+    window: { start: 0, end: 0, current: 0, previous: 0, times: [], amounts: [], lastFrom: 0 },
+    clearedAt: 0,
     outstanding: 0,
+    spent: 0,
     holders: new Map(),
     lastEnd: 0,
     longestLease: 0,
@@ -154,39 +168,38 @@ function newBucket(fence: Fence, partition: Partition, now: Microseconds): Bucke
 /** Brings a bucket up to `now`: suspicion, clock steps, refill with the old O, and only then lease ends (rule 8). */
 function advance(
   bucket: Bucket,
+  rule: RefillRule,
   call: LeaseCall,
   fence: Fence,
   partition: Partition,
-  until: Microseconds,
-  now: Microseconds,
+  moment: Moment,
 ): void {
-  const { level } = bucket;
+  const { now } = moment;
+  bucket.spent = 0;
   if (bucket.era !== partition.era) {
-    // What this data says may be older than what was granted: nothing is left, and the gap is not paid as refill.
-    level.tokens = Math.min(level.tokens, 0);
-    level.remainder = 0;
-    level.at = Math.max(level.at, partition.bornAt);
+    rule.suspect(bucket, moment);
     bucket.era = partition.era;
   }
-  if (level.at - now > MAX_SKEW_US) rebase(bucket, now);
-  refillGuarded(level, now, bucket, bucket.outstanding, until);
+  if (bucket.level.at - now > MAX_SKEW_US) rebase(bucket, rule, call, now);
+  rule.refill(bucket, call, moment);
   sweep(bucket, now);
   // An override that has come or gone has a fence of another name: a caller that has not heard of it changes nothing.
   const current = fence.version === bucket.version && call.version === fence.version;
   if (fence.version > bucket.version || (current && !sameTerms(bucket, fence))) {
-    const from = { burst: bucket.burst, rateNum: bucket.rateNum, rateDen: bucket.rateDen };
+    rule.adopt(bucket, fence, now);
     bucket.version = fence.version;
     bucket.burst = fence.burst;
     bucket.rateNum = fence.rateNum;
     bucket.rateDen = fence.rateDen;
-    inherit(level, now, from, fence, fence.inheritance, bucket.outstanding);
+    bucket.length = fence.length;
   }
 }
 
 /** The store's clock stepped back further than allowed: start over from `now`, and let no lease outlive the step. */
-function rebase(bucket: Bucket, now: Microseconds): void {
-  bucket.level.at = now;
-  const latest = now + bucket.longestLease + leaseGrace(bucket.longestLease);
+function rebase(bucket: Bucket, rule: RefillRule, call: LeaseCall, now: Microseconds): void {
+  rule.rebase(bucket, call, now);
+  const longest = now + bucket.longestLease + leaseGrace(bucket.longestLease);
+  const latest = rule.atOnce ? Math.min(longest, bucket.window.end) : longest;
   for (const holder of bucket.holders.values()) {
     holder.leaseEnd = Math.min(holder.leaseEnd, latest);
     holder.memberUntil = Math.min(holder.memberUntil, latest);
@@ -206,7 +219,10 @@ function sweep(bucket: Bucket, now: Microseconds): void {
   let next = Number.MAX_SAFE_INTEGER;
   for (const [id, holder] of bucket.holders) {
     if (holder.outstanding > 0 && holder.leaseEnd <= now) {
-      bucket.outstanding -= holder.outstanding;
+      if (holder.leaseEnd > bucket.clearedAt) {
+        bucket.outstanding -= holder.outstanding;
+        bucket.spent += holder.outstanding;
+      }
       holder.outstanding = 0;
       holder.lastGrant = 0;
     }
@@ -227,6 +243,10 @@ function report(bucket: Bucket, call: LeaseCall, partition: Partition, now: Micr
   const { level } = bucket;
   let holder = bucket.holders.get(call.holder);
   if (holder) {
+    if (holder.leaseEnd <= bucket.clearedAt) {
+      holder.outstanding = 0;
+      holder.lastGrant = 0;
+    }
     if (call.disown > 0 && holder.seq >= call.disown) {
       const undone = Math.min(holder.lastGrant, holder.outstanding);
       bucket.outstanding -= undone;
@@ -237,8 +257,10 @@ function report(bucket: Bucket, call: LeaseCall, partition: Partition, now: Micr
     const credited = Math.min(call.returned, Math.max(0, holder.outstanding - call.unspent));
     level.tokens += credited;
     holder.credit += credited;
+    const spent = holder.outstanding - credited - call.unspent;
     bucket.outstanding += call.unspent - holder.outstanding;
     holder.outstanding = call.unspent;
+    if (spent > 0) bucket.spent += spent;
     leaveMembers(bucket, holder);
   } else {
     // `returned` is ignored: where the record is gone the tokens have been counted as spent (rule 7).
@@ -249,7 +271,7 @@ function report(bucket: Bucket, call: LeaseCall, partition: Partition, now: Micr
     // Where all data was lost the untouched bucket began empty, which accounts for whatever was taken before.
     if (call.witness > 0 && lost && call.incarnation >= partition.bornAt) {
       // The key was deleted or evicted while it was certain to exist; what this holder took is missing here.
-      level.tokens = Math.min(level.tokens, Math.max(-bucket.burst, level.tokens - call.witness));
+      charge(bucket, Math.max(-bucket.burst, level.tokens - call.witness));
     }
   }
   holder.seq = call.seq;
@@ -257,6 +279,14 @@ function report(bucket: Bucket, call: LeaseCall, partition: Partition, now: Micr
   holder.weight = call.weight;
   joinMembers(bucket, holder);
   return holder;
+}
+
+/** Takes T down to `tokens`, as if what is missing had been spent. */
+function charge(bucket: Bucket, tokens: MicroTokens): void {
+  const spent = bucket.level.tokens - tokens;
+  if (spent <= 0) return;
+  bucket.level.tokens = tokens;
+  bucket.spent += spent;
 }
 
 function newHolder(call: LeaseCall, now: Microseconds): Holder {
@@ -281,7 +311,7 @@ function chargeOutage(bucket: Bucket, call: LeaseCall, now: Microseconds): void 
   const from = Math.max(call.since, bucket.paidUntil);
   if (now > from) {
     const spent = Math.ceil(((now - from) / bucket.rateDen) * bucket.rateNum);
-    bucket.level.tokens = Math.max(Math.min(bucket.level.tokens, 0), bucket.level.tokens - spent);
+    charge(bucket, Math.max(Math.min(bucket.level.tokens, 0), bucket.level.tokens - spent));
   }
   bucket.paidUntil = Math.max(bucket.paidUntil, now);
 }
@@ -297,22 +327,23 @@ function grant(bucket: Bucket, holder: Holder, call: LeaseCall, allotment: Allot
 }
 
 /** Keeps what the bucket's and the record's lifetimes depend on (rules 7 and 11). */
-function keep(bucket: Bucket, holder: Holder, call: LeaseCall, until: Microseconds, now: Microseconds): void {
+function keep(bucket: Bucket, holder: Holder, rule: RefillRule, call: LeaseCall, moment: Moment): void {
   bucket.lastEnd = Math.max(bucket.lastEnd, holder.leaseEnd);
   const recordEnd = Math.max(holder.leaseEnd + MAX_AGE_US, holder.memberUntil);
   bucket.sweepAt = Math.min(bucket.sweepAt, holder.outstanding > 0 ? holder.leaseEnd : recordEnd);
   const needed = Math.max(
-    // What is kept low by the guard does not begin to fill up before it is over.
-    Math.max(now, until) + refillTime(bucket.burst - bucket.level.tokens, bucket),
-    bucket.lastEnd + Math.max(refillTime(bucket.outstanding, bucket), MAX_AGE_US),
+    rule.fullAt(bucket, moment),
+    bucket.lastEnd + MAX_AGE_US,
     call.since > 0 ? bucket.paidUntil : 0,
   );
   if (needed > bucket.expiresAt) bucket.expiresAt = needed + KEEP_LONGER_US;
 }
 
-function grantReply(head: ReplyHead, holder: Holder, bucket: Bucket): LeaseReply {
+function grantReply(head: ReplyHead, holder: Holder, bucket: Bucket, call: LeaseCall): LeaseReply {
   const { reply } = holder;
   const terms = bucket.version > head.version ? bucket : head;
+  // The same for a repeat: from when the call was executed, and when its lease ends here.
+  const lease = ruleOf(call).leaseWithin(bucket, call.lease, holder.creditAt, holder.leaseEnd);
   // Field by field: spreading them costs ten times as much, on each call of a simulated fleet.
   return {
     status: 'granted',
@@ -324,6 +355,7 @@ function grantReply(head: ReplyHead, holder: Holder, bucket: Bucket): LeaseReply
     rateNum: terms.rateNum,
     rateDen: terms.rateDen,
     granted: reply.granted,
+    lease: lease < call.lease ? Math.max(1, lease) : 0,
     level: reply.level,
     horizon: reply.horizon,
     next: reply.next,

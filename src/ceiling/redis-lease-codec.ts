@@ -1,6 +1,6 @@
 import { CeilingError, show } from '../errors.js';
 import type { Inheritance } from '../policy/policy.js';
-import { type GrantReply, type LeaseCall, type LeaseReply, partitionOf } from './ceiling-store.js';
+import { type GrantReply, type LeaseCall, type LeaseReply, partitionOf, type WindowCall } from './ceiling-store.js';
 
 /** How `lua/fence.lua` counts them. */
 const INHERITANCES: readonly Inheritance[] = ['as-is', 'proportional', 'additive', 'reset'];
@@ -29,9 +29,20 @@ const NUMBERS = [
   'guard',
 ] as const satisfies readonly (keyof LeaseCall)[];
 const BYTES_PER_NUMBER = 8;
+/** Those of a ceiling that is no token bucket, behind them: which rule it is comes first. */
+const WINDOW_NUMBERS = ['length', 'start', 'end'] as const;
+/** How `lua/limits.lua` counts them; 0: token bucket. */
+const RULES: readonly (WindowCall['rule'] | undefined)[] = [
+  undefined,
+  'epoch',
+  'first-use',
+  'calendar',
+  'log',
+  'counter',
+];
 
 /** Numbers of a call that something is divided by. */
-const POSITIVE: ReadonlySet<string> = new Set(['burst', 'rateNum', 'rateDen', 'weight', 'seq']);
+const POSITIVE: ReadonlySet<string> = new Set(['burst', 'rateNum', 'rateDen', 'weight', 'seq', 'length']);
 /** Fields of a bucket's hash that are its own are shorter. */
 const SHORTEST_HOLDER = 8;
 
@@ -49,17 +60,21 @@ export function leaseArguments(call: LeaseCall): [fence: string, holder: string,
     );
   }
   // Doubles as they are: the script reads two dozen in the time it takes to read one from text.
-  const numbers = Buffer.allocUnsafe(BYTES_PER_NUMBER * (NUMBERS.length + 1));
+  const windowed = call.window ? WINDOW_NUMBERS.length + 1 : 0;
+  const numbers = Buffer.allocUnsafe(BYTES_PER_NUMBER * (NUMBERS.length + 1 + windowed));
   let offset = numbers.writeDoubleBE(INHERITANCES.indexOf(call.inheritance), 0);
-  for (const name of NUMBERS) {
-    const value = call[name];
-    if (!Number.isSafeInteger(value) || value < 0 || (value === 0 && POSITIVE.has(name))) {
-      const sign = POSITIVE.has(name) ? 'positive' : 'non-negative';
-      throw new CeilingError(`Expected \`${name}\` of a lease call to be a ${sign} whole number, got ${show(value)}.`);
-    }
-    offset = numbers.writeDoubleBE(value, offset);
+  for (const name of NUMBERS) offset = numbers.writeDoubleBE(checked(call[name], name), offset);
+  if (call.window) {
+    offset = numbers.writeDoubleBE(RULES.indexOf(call.window.rule), offset);
+    for (const name of WINDOW_NUMBERS) offset = numbers.writeDoubleBE(checked(call.window[name], name), offset);
   }
   return [call.fence, call.holder, numbers];
+}
+
+function checked(value: number, name: string): number {
+  if (Number.isSafeInteger(value) && value >= 0 && (value > 0 || !POSITIVE.has(name))) return value;
+  const sign = POSITIVE.has(name) ? 'positive' : 'non-negative';
+  throw new CeilingError(`Expected \`${name}\` of a lease call to be a ${sign} whole number, got ${show(value)}.`);
 }
 
 /** The script's answer to `count` calls, in their order. Anything that is not what it says it returns is an error. */
@@ -72,12 +87,15 @@ export function decodeLeaseReplies(answer: unknown, count: number): LeaseReply[]
 
 const REFUSAL_LENGTH = 8;
 const GRANT_LENGTH = 16;
+/** With the lease that ends with its window. */
+const WINDOW_GRANT_LENGTH = 17;
 
 function decodeReply(reply: unknown): LeaseReply {
   if (!Array.isArray(reply)) throw new CeilingError(`Expected a reply of the lease script, got ${show(reply)}.`);
   const status = whole(reply, 0);
   const era: unknown = reply[3];
-  if (status > 2 || reply.length !== (status === 0 ? GRANT_LENGTH : REFUSAL_LENGTH) || typeof era !== 'string') {
+  const lengths = status === 0 ? [GRANT_LENGTH, WINDOW_GRANT_LENGTH] : [REFUSAL_LENGTH];
+  if (status > 2 || !lengths.includes(reply.length) || typeof era !== 'string') {
     throw new CeilingError(
       `Expected a reply of the lease script, got one of status ${status} and length ${reply.length}.`,
     );
@@ -97,6 +115,7 @@ function decodeReply(reply: unknown): LeaseReply {
     ...head,
     status: 'granted',
     granted: whole(reply, 8),
+    lease: reply.length === WINDOW_GRANT_LENGTH ? whole(reply, 16) : 0,
     level: whole(reply, 9),
     horizon: whole(reply, 10),
     next: whole(reply, 11),

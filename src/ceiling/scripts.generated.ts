@@ -10,9 +10,10 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: 'cf2614d505985c0ac53f0ae5d635e91d14763143',
+  sha1: '45ff22c5060fcfbf4747f9c2351e60c6c50a1f5d',
   source: `local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>ddddddddddddddddddddd'
+local NUMBERS_BYTES = 168
 local USUAL_HORIZON = 250000
 local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 local time = redis.call('TIME')
@@ -30,6 +31,7 @@ local CONTEST = 60000000
 local ASSERT_EVERY = 5000000
 local LONGEST = 2251799813685248
 local MAX_SAFE_INTEGER = 9007199254740991
+local FIRST_USE, CALENDAR, LOG = 2, 3, 4
 local AS_IS, PROPORTIONAL, ADDITIVE, RESET = 0, 1, 2, 3
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local pack, unpackMessage = cmsgpack.pack, cmsgpack.unpack
@@ -94,21 +96,7 @@ end
 local function leaseGrace(lease)
   return ceil(lease / 100) + MAX_SKEW
 end
-local function heldReady(burst)
-  return floor(0.4 * burst)
-end
-local function capUnder(burst, outstanding, guardUntil, now)
-  local cap = burst - outstanding
-  if now < guardUntil then return min(cap, max(0, cap - heldReady(burst))) end
-  return cap
-end
-local function refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
-  if at < guardUntil and now >= guardUntil then
-    local cap = capUnder(burst, outstanding, guardUntil, guardUntil - 1)
-    tokens, remainder, at = refill(tokens, remainder, at, guardUntil, rateNum, rateDen, cap)
-  end
-  return refill(tokens, remainder, at, now, rateNum, rateDen, capUnder(burst, outstanding, guardUntil, now))
-end
+local heldReady, capUnder, refillGuarded, windowAt, leaseWithin
 local function inherit(tokens, at, now, from, to, inheritance, outstanding)
   if inheritance == PROPORTIONAL and tokens > 0 then
     tokens = multiplyDivide(tokens, to, from, 0)
@@ -120,7 +108,11 @@ local function inherit(tokens, at, now, from, to, inheritance, outstanding)
   return capAt(tokens, 0, at, now, to - outstanding)
 end
 local function changeTerms(tokens, remainder, at, now, burst, rateNum, rateDen, to, inheritance, guardUntil)
-  tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, 0, guardUntil)
+  if guardUntil == 0 then
+    tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst)
+  else
+    tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, 0, guardUntil)
+  end
   return inherit(tokens, at, now, burst, to, inheritance, 0)
 end
 local function demandClass(demand)
@@ -175,20 +167,6 @@ local function fairLevel(classes, rate)
   end
   return left / weight, total, weight
 end
-local function suspect(headerKey)
-  local write = { 'HSET', headerKey, 'h', pack(now, NEW_ERA, SERVER) }
-  local fields = redis.call('HGETALL', headerKey)
-  for i = 1, #fields, 2 do
-    if fields[i] ~= 'h' then
-      local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard =
-        unpackMessage(fields[i + 1])
-      write[#write + 1] = fields[i]
-      write[#write + 1] =
-        pack(version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard)
-    end
-  end
-  redis.call(unpack(write))
-end
 local function exactly(number)
   if number <= 9007199254740900 then return number end
   return string.format('%.0f', number)
@@ -201,6 +179,28 @@ for i = 1, #KEYS / 2 do
     local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
       want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil, callGuard =
       struct.unpack(NUMBERS, ARGV[3 * i + 3])
+    local callRule, callLength, callStart, callEnd = 0, 0, 0, 0
+    if #ARGV[3 * i + 3] > NUMBERS_BYTES then
+      callRule, callLength, callStart, callEnd = struct.unpack('>dddd', ARGV[3 * i + 3], NUMBERS_BYTES + 1)
+      if not windowAt then
+windowAt = function(rule, length, callStart, callEnd, now)
+  if rule == FIRST_USE then return now, now + length end
+  if rule == CALENDAR then
+    if now >= callStart and now < callEnd then return callStart, callEnd end
+    return now, now + length
+  end
+  local start = now - math.fmod(now, length)
+  return start, start + length
+end
+leaseWithin = function(rule, lease, length, windowEnd, now)
+  if rule > CALENDAR then return lease end
+  local left = windowEnd - now - min(MAX_SKEW, ceil(length / 100))
+  if lease + ceil(lease / 100) <= left then return lease end
+  local short = floor(left / 1.01)
+  return short < 5000 and 0 or short
+end
+      end
+    end
     local stored = redis.call('HMGET', headerKey, 'h', fenceField)
     local packedPartition, packedFence = stored[1], stored[2]
     local bornAt, partitionEra, server
@@ -210,7 +210,19 @@ for i = 1, #KEYS / 2 do
         if server == '' then
           packedPartition = false
         else
-          suspect(headerKey)
+          local write = { 'HSET', headerKey, 'h', pack(now, NEW_ERA, SERVER) }
+          local fields = redis.call('HGETALL', headerKey)
+          for j = 1, #fields, 2 do
+            if fields[j] ~= 'h' then
+              local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard, length =
+                unpackMessage(fields[j + 1])
+              write[#write + 1] = fields[j]
+              write[#write + 1] = pack(
+                version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard, length
+              )
+            end
+          end
+          redis.call(unpack(write))
           bornAt, partitionEra = now, NEW_ERA
           packedFence = redis.call('HGET', headerKey, fenceField)
         end
@@ -218,12 +230,32 @@ for i = 1, #KEYS / 2 do
     else
       bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
-    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard
+    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
+      fLength
     local fenceChanged, conflict = false, false
     if packedFence then
-      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard =
-        unpackMessage(packedFence)
-local sameRate = callRateNum == fRateNum and callRateDen == fRateDen
+      fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
+        fLength = unpackMessage(packedFence)
+    end
+    if not refillGuarded and (callGuard > 0 or (fGuard and fGuard > 0)) then
+heldReady = function(burst)
+  return floor(0.4 * burst)
+end
+capUnder = function(burst, outstanding, guardUntil, now)
+  local cap = burst - outstanding
+  if now < guardUntil then return min(cap, max(0, cap - heldReady(burst))) end
+  return cap
+end
+refillGuarded = function(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
+  if at < guardUntil and now >= guardUntil then
+    local cap = capUnder(burst, outstanding, guardUntil, guardUntil - 1)
+    tokens, remainder, at = refill(tokens, remainder, at, guardUntil, rateNum, rateDen, cap)
+  end
+  return refill(tokens, remainder, at, now, rateNum, rateDen, capUnder(burst, outstanding, guardUntil, now))
+end
+    end
+    if packedFence then
+local sameRate = callRateNum == fRateNum and callRateDen == fRateDen and callLength == fLength
 if fAssertedAt > now then
   fAssertedAt = now
   fenceChanged = true
@@ -255,7 +287,7 @@ if callVersion > fVersion then
   fTokens, fRemainder, fAt =
     changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance, guardUntil)
   fGuard = callGuard
-  fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
+  fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
   fenceChanged = true
 elseif callVersion < fVersion or (callBurst == fBurst and sameRate) then
   if callVersion == fVersion and fAssertedAt > 0 and now - fAssertedAt > ASSERT_EVERY then
@@ -272,7 +304,7 @@ else
     local toBurst = smaller and callBurst or fBurst
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS, guardUntil)
     fBurst = toBurst
-    if slower then fRateNum, fRateDen = callRateNum, callRateDen end
+    if slower then fRateNum, fRateDen, fLength = callRateNum, callRateDen, callLength end
     fenceChanged = true
   elseif fAssertedAt == 0 or callBurst == fBurst or sameRate then
     if fAssertedAt == 0 or now - fAssertedAt > ASSERT_EVERY then
@@ -283,24 +315,31 @@ else
     fAssertedAt = 0
     fInheritance = AS_IS
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS, guardUntil)
-    fBurst, fRateNum, fRateDen = callBurst, callRateNum, callRateDen
+    fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
     fenceChanged = true
     conflict = false
   end
 end
     else
       fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
-      fInheritance, fResetAt, fAssertedAt, fGuard = callInheritance, 0, 0, callGuard
+      fInheritance, fResetAt, fAssertedAt, fGuard, fLength = callInheritance, 0, 0, callGuard, callLength
       local start = NEW_STORE == 'full' and callBurst or 0
-      local untilThen = fGuard > 0 and bornAt + fGuard or 0
-      fTokens, fRemainder, fAt =
-        refillGuarded(start, 0, min(bornAt, now), now, fRateNum, fRateDen, fBurst, 0, untilThen)
+      fTokens, fRemainder, fAt = start, 0, min(bornAt, now)
       fenceChanged = true
     end
     local guardUntil = fGuard > 0 and bornAt + fGuard or 0
+    if not packedFence then
+      if guardUntil == 0 then
+        fTokens, fRemainder, fAt = refill(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst)
+      else
+        fTokens, fRemainder, fAt =
+          refillGuarded(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst, 0, guardUntil)
+      end
+    end
     if fenceChanged or not packedPartition then
-      local fence =
-        pack(fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard)
+      local fence = pack(
+        fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength
+      )
       if packedPartition then
         redis.call('HSET', headerKey, fenceField, fence)
       else
@@ -319,9 +358,14 @@ end
     local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil, classes
     local hOutstanding, hSeq, hLastGrant, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hCreditAt, hSlotAt
     local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
+    local wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt, log
     local known, changed, dropped = false, nil, nil
     local termsChanged, classesChanged, expiryMoved = false, false, false
-    stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId)
+    if callRule == 0 then
+      stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId)
+    else
+      stored = redis.call('HMGET', bucketKey, 'b', 't', 'c', holderId, 'w', 'l')
+    end
     local main, terms, packedClasses = stored[1], stored[2], stored[3]
     if main then
       at, tokens, remainder, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
@@ -341,6 +385,10 @@ end
       sweepNext = sweepNext and sweepNext + at or MAX_SAFE_INTEGER
       version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil = unpackMessage(terms)
       classes = { unpackMessage(packedClasses) }
+      if callRule ~= 0 then
+        wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt = unpackMessage(stored[5])
+        log = stored[6] or ''
+      end
       if stored[4] then
         local flags
         hCreditAt, hOutstanding, hSeq, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hSlotAt, hGranted, hLevel,
@@ -364,29 +412,145 @@ end
       reply[1] = 2
       break
     end
-    if not known or seq > hSeq then
-if main then
-  if era ~= partitionEra then
+    local answered = known and seq == hSeq
+    local lacksWindow = callRule == CALENDAR and (now < callStart or now >= callEnd) and not (main and now < wEnd)
+    if not answered and lacksWindow then
+      reply[1] = 2
+      break
+    end
+    if not answered then
+local spent = 0
+if not main then
+  tokens, remainder, at = fTokens, fRemainder, fAt
+  outstanding, lastEnd, sweepAt, expiresAt, members, slotAt = 0, 0, MAX_SAFE_INTEGER, 0, 0, 0
+  reservedFor, reserved, reservedUntil = '', 0, 0
+  sweepCursor, sweepNext = false, MAX_SAFE_INTEGER
+  version, burst, rateNum, rateDen = fVersion, fBurst, fRateNum, fRateDen
+  era, incarnation, longestLease, paidUntil = partitionEra, now, 0, 0
+  classes = {}
+  termsChanged = true
+  if callRule ~= 0 then
+tokens, remainder, at = 0, 0, now
+wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt, log = fLength, 0, 0, 0, 0, 0, 0, ''
+if callRule > CALENDAR then
+  local birth = max(bornAt, guardUntil)
+  if callRule == LOG then
+    if bornAt > 0 and birth + wLength > now then
+      wCurrent, wLastFrom, log = burst, birth, struct.pack('>dd', birth, burst)
+    end
+  else
+    wStart = now - math.fmod(now, wLength)
+    if bornAt > 0 then
+      local begun = birth - math.fmod(birth, wLength)
+      if begun >= wStart then
+        wStart, wCurrent = begun, burst
+      elseif begun == wStart - wLength then
+        wPrevious = burst
+      end
+    end
+    wEnd = wStart + wLength
+  end
+end
+  end
+end
+if era ~= partitionEra then
+  if callRule == 0 then
     tokens = min(tokens, 0)
     remainder = 0
     at = max(at, bornAt)
-    era = partitionEra
-    termsChanged = true
+  else
+if callRule <= CALENDAR then
+  tokens = min(tokens, 0)
+elseif callRule == LOG then
+  local logged = burst - outstanding - min(tokens, 0)
+  wCurrent, log = 0, ''
+  if logged > 0 then
+    wLastFrom = max(bornAt, guardUntil)
+    wCurrent, log = logged, struct.pack('>dd', wLastFrom, logged)
   end
-  local rebased = at - now > MAX_SKEW
-  if rebased then
-    local latest = now + longestLease + leaseGrace(longestLease)
-    at = now
-    lastEnd = min(lastEnd, latest)
-    slotAt = min(slotAt, now)
-    paidUntil = min(paidUntil, now)
-    reservedUntil = min(reservedUntil, now)
-    sweepAt = now
-    sweepCursor = false
-    termsChanged = true
+  tokens = burst - outstanding - wCurrent
+else
+  local counted = wPrevious == 0 and 0 or min(wPrevious, floor(wPrevious * ((wEnd - now) / wLength)) + 1)
+  wCurrent = wCurrent + max(0, burst - outstanding - wCurrent - counted)
+  tokens = burst - outstanding - wCurrent - counted
+end
   end
-  tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
-  if now >= sweepAt then
+  era = partitionEra
+  termsChanged = true
+end
+local rebased = at - now > MAX_SKEW
+if rebased then
+  local latest = now + longestLease + leaseGrace(longestLease)
+  if callRule ~= 0 then
+if callRule <= CALENDAR then
+  if now < wStart then wStart, wEnd = windowAt(callRule, wLength, callStart, callEnd, now) end
+  clearedAt = min(clearedAt, now)
+  latest = min(latest, wEnd)
+elseif callRule == LOG then
+  local entries = {}
+  for place = 1, #log, 16 do
+    local time, amount = struct.unpack('>dd', log, place)
+    entries[#entries + 1] = struct.pack('>dd', min(time, now), amount)
+  end
+  log = table.concat(entries)
+  wLastFrom = min(wLastFrom, now)
+else
+  wCurrent, wPrevious = wCurrent + wPrevious, 0
+  wStart = now - math.fmod(now, wLength)
+  wEnd = wStart + wLength
+end
+  end
+  at = now
+  lastEnd = min(lastEnd, latest)
+  slotAt = min(slotAt, now)
+  paidUntil = min(paidUntil, now)
+  reservedUntil = min(reservedUntil, now)
+  sweepAt = now
+  sweepCursor = false
+  termsChanged = true
+end
+if callRule == 0 then
+  if guardUntil == 0 then
+    tokens, remainder, at = refill(tokens, remainder, at, now, rateNum, rateDen, burst - outstanding)
+  else
+    tokens, remainder, at = refillGuarded(tokens, remainder, at, now, rateNum, rateDen, burst, outstanding, guardUntil)
+  end
+else
+if callRule <= CALENDAR then
+  if now >= wEnd then
+    outstanding = 0
+    wStart, wEnd = windowAt(callRule, wLength, callStart, callEnd, now)
+    clearedAt = wStart
+    if callRule == FIRST_USE and bornAt > 0 and now < bornAt + wLength then
+      wEnd = bornAt + wLength
+      tokens = 0
+    else
+      tokens = bornAt > wStart and 0 or burst
+    end
+  end
+elseif callRule == LOG then
+  local left = 0
+  while left < #log do
+    local time, amount = struct.unpack('>dd', log, left + 1)
+    if time + wLength > now then break end
+    wCurrent = wCurrent - amount
+    left = left + 16
+  end
+  if left > 0 then log = string.sub(log, left + 1) end
+  tokens = burst - outstanding - wCurrent
+else
+  if now >= wEnd then
+    wPrevious = now < wEnd + wLength and wCurrent or 0
+    wCurrent = 0
+    wStart = now - math.fmod(now, wLength)
+    wEnd = wStart + wLength
+  end
+  local counted = wPrevious == 0 and 0 or min(wPrevious, floor(wPrevious * ((wEnd - now) / wLength)) + 1)
+  tokens = burst - outstanding - wCurrent - counted
+end
+  at = max(at, now)
+end
+if now >= sweepAt then
 local few = members <= FEW_HOLDERS
 local fields, nextCursor
 if few then
@@ -400,6 +564,7 @@ end
 if not sweepCursor then sweepNext = MAX_SAFE_INTEGER end
 changed, dropped = {}, {}
 local latest = now + longestLease + leaseGrace(longestLease)
+if callRule ~= 0 and callRule <= CALENDAR then latest = min(latest, wEnd) end
 for j = 1, #fields, 2 do
   local id = fields[j]
   if #id > 1 then
@@ -417,7 +582,10 @@ for j = 1, #fields, 2 do
     end
     local ended = out > 0 and leaseEnd <= now
     if ended then
-      outstanding = outstanding - out
+      if not clearedAt or leaseEnd > clearedAt then
+        outstanding = outstanding - out
+        spent = spent + out
+      end
       out = 0
       if flags < 4 then flags = flags + 4 end
     end
@@ -448,27 +616,31 @@ for j = 1, #fields, 2 do
 end
 sweepCursor = nextCursor or false
 if not nextCursor then sweepAt = sweepNext end
-  end
+end
+do
   local current = fVersion == version and callVersion == fVersion
-  if
-    fVersion > version
-    or (current and (burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen))
-  then
-    tokens, remainder, at = inherit(tokens, at, now, burst, fBurst, fInheritance, outstanding)
+  local otherTerms = burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen or (wLength or 0) ~= fLength
+  if fVersion > version or (current and otherTerms) then
+    if callRule == 0 then
+      tokens, remainder, at = inherit(tokens, at, now, burst, fBurst, fInheritance, outstanding)
+    else
+      if callRule <= CALENDAR then tokens = tokens + (fBurst - burst) end
+      if callRule > LOG and fLength ~= wLength then
+        wCurrent, wPrevious = wCurrent + wPrevious, 0
+        wStart = now - math.fmod(now, fLength)
+        wEnd = wStart + fLength
+      end
+      wLength = fLength
+    end
     version, burst, rateNum, rateDen = fVersion, fBurst, fRateNum, fRateDen
     termsChanged = true
   end
-else
-  tokens, remainder, at = refillGuarded(fTokens, fRemainder, fAt, now, fRateNum, fRateDen, fBurst, 0, guardUntil)
-  outstanding, lastEnd, sweepAt, expiresAt, members, slotAt = 0, 0, MAX_SAFE_INTEGER, 0, 0, 0
-  reservedFor, reserved, reservedUntil = '', 0, 0
-  sweepCursor, sweepNext = false, MAX_SAFE_INTEGER
-  version, burst, rateNum, rateDen = fVersion, fBurst, fRateNum, fRateDen
-  era, incarnation, longestLease, paidUntil = partitionEra, now, 0, 0
-  classes = {}
-  termsChanged = true
 end
 if known then
+  if clearedAt and hLeaseEnd <= clearedAt then
+    hOutstanding = 0
+    hLastGrant = 0
+  end
   if disown > 0 and hSeq >= disown then
     local undone = min(hLastGrant, hOutstanding)
     outstanding = outstanding - undone
@@ -479,6 +651,7 @@ if known then
   local credited = min(returned, max(0, hOutstanding - unspent))
   tokens = tokens + credited
   hCredit = hCredit + credited
+  if callRule ~= 0 then spent = spent + max(0, hOutstanding - credited - unspent) end
   outstanding = outstanding + (unspent - hOutstanding)
   if callDemand ~= hDemand or callWeight ~= hWeight then
     leaveMembers(classes, hDemand, hWeight)
@@ -491,7 +664,11 @@ else
   hLeaseEnd, hCredit, hCreditAt, hSlotAt = 0, 0 / 0, now, 0
   local lost = callIncarnation ~= incarnation and callCertainUntil > incarnation
   if witness > 0 and lost and callIncarnation >= bornAt then
-    tokens = min(tokens, max(-burst, tokens - witness))
+    local charged = max(-burst, tokens - witness)
+    if charged < tokens then
+      spent = spent + (tokens - charged)
+      tokens = charged
+    end
   end
   joinMembers(classes, callDemand, callWeight)
   classesChanged = true
@@ -500,13 +677,46 @@ hOutstanding, hSeq, hDemand, hWeight = unspent, seq, callDemand, callWeight
 if since > 0 then
   local from = max(since, paidUntil)
   if now > from then
-    tokens = max(min(tokens, 0), tokens - ceil(((now - from) / rateDen) * rateNum))
+    local charged = max(min(tokens, 0), tokens - ceil(((now - from) / rateDen) * rateNum))
+    if charged < tokens then
+      spent = spent + (tokens - charged)
+      tokens = charged
+    end
   end
   paidUntil = max(paidUntil, now)
   termsChanged = true
 end
-tokens, remainder, at = capAt(tokens, remainder, at, now, capUnder(burst, outstanding, guardUntil, now))
-local leaseEnd = now + lease + leaseGrace(lease)
+local mayGrant, leaseEnd = true, now + lease + leaseGrace(lease)
+if callRule == 0 then
+  local cap = burst - outstanding
+  if guardUntil > 0 then cap = capUnder(burst, outstanding, guardUntil, now) end
+  tokens, remainder, at = capAt(tokens, remainder, at, now, cap)
+else
+if callRule <= CALENDAR then
+  tokens = min(tokens, burst - outstanding)
+  local cut = leaseWithin(callRule, lease, wLength, wEnd, now)
+  mayGrant = cut > 0
+  leaseEnd = cut < lease and wEnd or min(leaseEnd, wEnd)
+elseif callRule == LOG then
+  if spent > 0 then
+    wCurrent = wCurrent + spent
+    local time, amount = now, spent
+    if #log > 0 and now - wLastFrom < ceil(wLength / 256) then
+      local lastTime, lastAmount = struct.unpack('>dd', log, #log - 15)
+      time, amount = max(lastTime, now), lastAmount + spent
+      log = string.sub(log, 1, #log - 16)
+    else
+      wLastFrom = now
+    end
+    log = log .. struct.pack('>dd', time, amount)
+  end
+  tokens = burst - outstanding - wCurrent
+else
+  wCurrent = wCurrent + spent
+  local counted = wPrevious == 0 and 0 or min(wPrevious, floor(wPrevious * ((wEnd - now) / wLength)) + 1)
+  tokens = burst - outstanding - wCurrent - counted
+end
+end
 hLeaseEnd = hOutstanding > 0 and max(hLeaseEnd, leaseEnd) or leaseEnd
 do
 local rate = (rateNum / rateDen) * MICRO
@@ -525,51 +735,53 @@ hCredit = min(max(MICRO, 2 * batch, head), hCredit + (share * max(0, now - hCred
 hCreditAt = now
 local lent = reservedFor == holderId
 local alone = members == 1
-if reservedFor ~= '' and reservedUntil <= now then reservedFor = '' end
-local available = tokens
-if reservedFor ~= '' and reservedFor ~= holderId then
-  local since = now - (reservedUntil - 2 * refillTime(burst, rateNum, rateDen))
-  local saved = floor(((since / rateDen) * rateNum) / 1.4)
-  available = tokens - min(reserved, saved)
-end
-available = max(0, available)
-local ask = need + want
-local enough = available >= head
-local needed = enough and min(need, available) or 0
-local fill = available / max(1, burst - outstanding)
-local free = alone or fill >= 1
-local granted
-if level == 0 then
-  granted = enough and max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO)) or 0
-elseif fewTokens then
-  local kept = refillTime(burst, rateNum, rateDen) <= 60000000
-  local least = max(head, MICRO)
-  local turn = not kept or slotAt <= now or hCredit >= least * (1 - 5 * fill)
-  if available >= need + MICRO * (members - 1) then
-    granted = needed
-  else
-    granted = (turn or free or lent) and min(needed, least) or 0
+local atOnce = callRule ~= 0 and callRule <= CALENDAR
+local ask, granted = need + want, 0
+do
+  if reservedFor ~= '' and reservedUntil <= now then reservedFor = '' end
+  local available = tokens
+  if reservedFor ~= '' and reservedFor ~= holderId then
+    local since = now - (reservedUntil - 2 * refillTime(burst, rateNum, rateDen))
+    local saved = floor(((since / rateDen) * rateNum) / 1.4)
+    available = tokens - min(reserved, saved)
   end
-else
-  local reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO)
-  local surplus = max(0, floor((((available - reserve) * hWeight) / (hungry / 2 + hWeight)) / MICRO) * MICRO)
-  local earned = max(0, floor(hCredit / MICRO) * MICRO)
-  local entitled = min(ask, available, max(earned, surplus, free and needed or 0, lent and head or 0))
-  granted = entitled >= head and max(0, entitled) or 0
-end
-if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
-if guardUntil > 0 then
-  granted = min(granted, max(needed, floor((heldReady(burst) - outstanding) / MICRO) * MICRO))
-end
-if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO and hCredit > granted then
-  hCredit = granted
+  available = mayGrant and max(0, available) or 0
+  local enough = available >= head
+  local needed = enough and min(need, available) or 0
+  local fill = available / max(1, burst - outstanding)
+  local free = alone or fill >= 1
+  if level == 0 then
+    granted = enough and max(needed, min(ask, floor((available / (members + 1)) / MICRO) * MICRO)) or 0
+  elseif fewTokens then
+    local kept = not atOnce and refillTime(burst, rateNum, rateDen) <= 60000000
+    local least = max(head, MICRO)
+    local turn = not kept or slotAt <= now or hCredit >= least * (1 - 5 * fill)
+    if available >= need + MICRO * (members - 1) then
+      granted = needed
+    else
+      granted = (turn or free or lent) and min(needed, least) or 0
+    end
+  else
+    local reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO)
+    local surplus = max(0, floor((((available - reserve) * hWeight) / (hungry / 2 + hWeight)) / MICRO) * MICRO)
+    local earned = max(0, floor(hCredit / MICRO) * MICRO)
+    local entitled = min(ask, available, max(earned, surplus, free and needed or 0, lent and head or 0))
+    granted = entitled >= head and max(0, entitled) or 0
+  end
+  if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end
+  if guardUntil > 0 and callRule == 0 then
+    granted = min(granted, max(needed, floor((heldReady(burst) - outstanding) / MICRO) * MICRO))
+  end
+  if level > 0 and not fewTokens and granted >= floor(available / MICRO) * MICRO and hCredit > granted then
+    hCredit = granted
+  end
 end
 hCredit = hCredit - granted
 if (alone or level == 0) and hCredit < 0 then hCredit = 0 end
 local unmet = granted < head
 if unmet then
   if reservedFor == holderId then reserved = head end
-  if reservedFor == '' and hCredit >= 0 and head > 1500000 then
+  if not atOnce and reservedFor == '' and hCredit >= 0 and head > 1500000 then
     local fillTime = refillTime(burst, rateNum, rateDen)
     local slow = ((head - hCredit) / share) * MICRO > fillTime and 4 * head > burst
     if slow or head > burst - outstanding then
@@ -587,7 +799,7 @@ if level > 0 and not fewTokens then
   if unmet and not alone then worth = max(batch, head) end
   if granted < ask then next = max(1, min(LONGEST, ceil(((worth - hCredit) / share) * MICRO))) end
   if granted > 0 then next = min(next, horizon) end
-elseif unmet and not alone then
+elseif unmet and not alone and not atOnce then
   if hSlotAt <= now then
     local each = refillTime(max(head, 1), rateNum, rateDen)
     slotAt = min(max(slotAt, now) + each, now + min(LONGEST, members * each))
@@ -598,10 +810,40 @@ end
 local retry = 0
 if unmet and reservedFor == holderId then next = floor(horizon / 8) end
 if unmet then
-  local short = refillTime(head - tokens, rateNum, rateDen)
-  local guarded = burst - heldReady(burst)
-  if now < guardUntil and head > guarded then
-    short = max(short, guardUntil - now + refillTime(head - guarded, rateNum, rateDen))
+  local short
+  if callRule == 0 then
+    short = refillTime(head - tokens, rateNum, rateDen)
+    if now < guardUntil then
+      local guarded = burst - heldReady(burst)
+      if head > guarded then short = max(short, guardUntil - now + refillTime(head - guarded, rateNum, rateDen)) end
+    end
+  else
+local missing = head - tokens
+if callRule <= CALENDAR then
+  local canSpend = leaseWithin(callRule, MAX_SAFE_INTEGER, wLength, wEnd, now) > 0
+  short = missing <= 0 and canSpend and 0 or wEnd - now
+elseif callRule == LOG then
+  local place, leaves = 1, now
+  while missing > 0 and place < #log do
+    local time, amount = struct.unpack('>dd', log, place)
+    missing = missing - amount
+    leaves = time + wLength
+    place = place + 16
+  end
+  short = max(leaves - now, missing > 0 and refillTime(missing, rateNum, rateDen) or 0)
+else
+  local counted = wPrevious == 0 and 0 or min(wPrevious, floor(wPrevious * ((wEnd - now) / wLength)) + 1)
+  if missing <= 0 then
+    short = 0
+  elseif counted > missing + 1 then
+    local part = (wEnd - now) / wLength - (counted - missing - 1) / wPrevious
+    short = min(wEnd - now, ceil(part * wLength) + 1)
+  else
+    local later = missing - counted
+    local part = later > 0 and wCurrent > 0 and min(1, (later + 1) / wCurrent) or 0
+    short = wEnd - now + ceil(part * wLength)
+  end
+end
   end
   next = max(next, short)
   retry = alone and short or next
@@ -626,11 +868,26 @@ lastEnd = max(lastEnd, hLeaseEnd)
 local nextLook = hOutstanding > 0 and hLeaseEnd or max(hLeaseEnd + MAX_AGE, hMemberUntil)
 sweepAt = min(sweepAt, nextLook)
 if sweepCursor then sweepNext = min(sweepNext, nextLook) end
-local needed = max(
-  max(now, guardUntil) + refillTime(burst - tokens, rateNum, rateDen),
-  lastEnd + max(refillTime(outstanding, rateNum, rateDen), MAX_AGE),
-  since > 0 and paidUntil or 0
-)
+local fullAt
+if callRule == 0 then
+  fullAt = max(
+    max(now, guardUntil) + refillTime(burst - tokens, rateNum, rateDen),
+    lastEnd + refillTime(outstanding, rateNum, rateDen)
+  )
+elseif callRule <= CALENDAR then
+  fullAt = wEnd
+elseif callRule == LOG then
+  fullAt = max(
+    #log > 0 and struct.unpack('>d', log, #log - 15) + wLength or now,
+    outstanding > 0 and lastEnd + wLength or now
+  )
+else
+  fullAt = max(
+    wCurrent > 0 and wEnd + wLength or (wPrevious > 0 and wEnd or now),
+    outstanding > 0 and lastEnd + 2 * wLength or now
+  )
+end
+local needed = max(fullAt, lastEnd + MAX_AGE, since > 0 and paidUntil or 0)
 if needed > expiresAt then
   expiresAt = needed + KEEP_LONGER
   expiryMoved = true
@@ -657,6 +914,14 @@ end
       else
         redis.call('HSET', bucketKey, 'b', main, holderId, own)
       end
+      if callRule ~= 0 then
+        local window = pack(wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt)
+        if callRule == LOG then
+          redis.call('HSET', bucketKey, 'w', window, 'l', log)
+        else
+          redis.call('HSET', bucketKey, 'w', window)
+        end
+      end
       if dropped and #dropped > 0 then redis.call('HDEL', bucketKey, unpack(dropped)) end
       if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
     end
@@ -666,6 +931,10 @@ end
     reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
     reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
     reply[15], reply[16] = incarnation, expiresAt
+    if callRule ~= 0 then
+      local cut = leaseWithin(callRule, lease, wLength, hLeaseEnd, hCreditAt)
+      if cut < lease then reply[17] = max(1, cut) end
+    end
   until true
 end
 return replies

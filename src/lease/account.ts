@@ -6,6 +6,7 @@ import { Demand, type Share } from './sizing.js';
 import type { StoreClock } from './store-clock.js';
 import type { Sleeper } from './wake-queue.js';
 import type { Wallet } from './wallet.js';
+import { ledgerSuffix } from './window-call.js';
 
 // Here, so that they are constants to the compiler, which those of another module are not.
 const { balance: BALANCE, endsAt: ENDS_AT, lowWater: LOW_WATER, attempted: ATTEMPTED } = CELL;
@@ -37,9 +38,13 @@ export interface Flight {
   settle: () => void;
 }
 
-/** Under which name the store keeps a bucket: where a policy shadows, apart from where it is enforced. */
+/**
+ * Under which name the store keeps a bucket: where a policy shadows, apart from where it is enforced; and where its
+ * ceiling is no token bucket, apart from where it is one.
+ */
 export function ledgerName(policy: Policy, terms: Terms): string {
-  return terms.mode === 'shadow' ? `${policy.name}~shadow` : policy.name;
+  const name = terms.mode === 'shadow' ? `${policy.name}~shadow` : policy.name;
+  return name + ledgerSuffix(terms.ceiling);
 }
 
 /**
@@ -85,6 +90,8 @@ export class Account implements Wallet, Sleeper, Share {
   forced = false;
   /** Its key has no more use for it: what it holds goes back, and nothing is asked for. */
   released = false;
+  /** Its lease ends with a window, and can't be renewed before the next one. */
+  leaseCut = false;
   /** A reply asked to return what can be spared. */
   giveBack = false;
   /** Lowest seq given up since the last reply taken; 0: none. */
@@ -260,7 +267,7 @@ export class Account implements Wallet, Sleeper, Share {
 
   /** When its lease must be renewed though there is enough in hand: what it does not need is given back by then. */
   get renewAt(): Milliseconds {
-    return this.endsAt - RENEW_OF_LEASE * this.policy.lease.durationMs;
+    return this.leaseCut ? this.endsAt : this.endsAt - RENEW_OF_LEASE * this.policy.lease.durationMs;
   }
 
   /** When what it holds must next be looked at. */

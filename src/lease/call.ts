@@ -1,15 +1,18 @@
 import { type LeaseCall, leaseGrace } from '../ceiling/ceiling-store.js';
 import type { CeilingTerms, Policy } from '../policy/policy.js';
+import type { Time } from '../time.js';
 import { MICRO, MICROS_PER_MS, type Microseconds, type MicroTokens, type Milliseconds } from '../units.js';
 import type { Account, Flight } from './account.js';
 import { batchSize } from './sizing.js';
 import { withdraw } from './wallet.js';
+import { windowCall } from './window-call.js';
 
 /** What a call says of the caller. */
 export interface Caller {
   readonly holder: string;
   readonly weight: number;
   readonly deadlineMs: Milliseconds;
+  readonly time: Pick<Time, 'wallNow'>;
 }
 
 /**
@@ -59,6 +62,7 @@ export function composeCall(
     burst: terms.burst,
     rateNum: terms.rateNum,
     rateDen: terms.rateDen,
+    window: windowCall(terms, account.clock.at(now) || caller.time.wallNow() * MICROS_PER_MS),
     inheritance: policy.inheritance,
     guard: guardOf(policy),
     holder: caller.holder,

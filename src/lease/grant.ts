@@ -10,6 +10,9 @@ const HORIZON_OF_LEASE = 0.4;
 /** A grant of a quarter of the burst or more is a large one. */
 const LARGE_PARTS = 4;
 
+/** However long the wait, nobody comes later than this for the sake of others: a window's first moments are its best. */
+const LONGEST_SPREAD_MS: Milliseconds = 250;
+
 /** What taking a grant depends on besides the reply. */
 export interface GrantTerms {
   readonly weight: number;
@@ -31,7 +34,9 @@ export function takeGrant(
   terms: GrantTerms,
 ): void {
   const { counters } = account.owner;
-  const dropped = deposit(account, reply.granted, leaseEnd(flight.sentAt, flight.leaseMs), now);
+  account.leaseCut = reply.lease > 0;
+  const leaseMs = account.leaseCut ? Math.min(flight.leaseMs, reply.lease / MICROS_PER_MS) : flight.leaseMs;
+  const dropped = deposit(account, reply.granted, leaseEnd(flight.sentAt, leaseMs), now);
   account.known += reply.granted;
   counters.tokensGranted += reply.granted / MICRO;
   counters.tokensExpired += dropped / MICRO;
@@ -56,7 +61,8 @@ export function takeGrant(
   account.horizonMs = Math.min(reply.horizon / MICROS_PER_MS, HORIZON_OF_LEASE * account.owner.policy.lease.durationMs);
   // A store in this process need not be spared calls: only a need that it can't meet yet keeps from asking again.
   const next = terms.inProcess ? reply.retry : reply.next;
-  account.blockedUntil = next > 0 ? now + (next / MICROS_PER_MS) * (1 + terms.spread) : 0;
+  const wait = next / MICROS_PER_MS;
+  account.blockedUntil = next > 0 ? now + wait + Math.min(LONGEST_SPREAD_MS, wait * terms.spread) : 0;
   account.retryAt = now + reply.retry / MICROS_PER_MS;
   account.unmet = reply.retry > 0 ? flight.head : 0;
   account.lowWater = lowWaterMark(account.demand.perSecond(), account, terms.roundTripMs);

@@ -37,7 +37,7 @@ const POLICY_FIELDS = [
 /** The algorithms each tier can run so far. */
 const RUNS: Readonly<Record<'local' | 'ceiling', readonly Algorithm[]>> = {
   local: ['token-bucket'],
-  ceiling: ['token-bucket'],
+  ceiling: ['token-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'],
 };
 const OVERRIDE_FIELDS = ['local', 'ceiling', 'concurrency', 'mode'] as const;
 const MODES: readonly PolicyMode[] = ['enforce', 'shadow', 'allow', 'deny'];

@@ -5,6 +5,7 @@ import {
   leaseGrace,
   MAX_AGE_US,
   partitionOf,
+  type WindowCall,
 } from '../../src/ceiling/ceiling-store.js';
 import type { CeilingTerms, Inheritance } from '../../src/policy/policy.js';
 import { MICRO } from '../../src/units.js';
@@ -31,7 +32,14 @@ const BUCKETS = [
   { policy: 'api', key: SECOND, fence: 'api' },
   { policy: 'api', key: FIRST, fence: `api#${FIRST}` },
   { policy: 'other', key: 'tenant', fence: 'other' },
-];
+  { policy: 'api~window', key: FIRST, fence: 'api~window', rule: 'epoch' },
+  { policy: 'api~first-use', key: FIRST, fence: 'api~first-use', rule: 'first-use' },
+  { policy: 'api~day', key: FIRST, fence: 'api~day', rule: 'calendar' },
+  { policy: 'api~log', key: FIRST, fence: 'api~log', rule: 'log' },
+  { policy: 'api~counter', key: FIRST, fence: 'api~counter', rule: 'counter' },
+] as const satisfies readonly (Pick<LeaseCall, 'policy' | 'key' | 'fence'> & { rule?: WindowCall['rule'] })[];
+/** Lengths of windows that go with the terms of the same place. */
+const LENGTHS_US = [1_000_000, 100_000, 60_000_000, 7_777_777, 300_000, 3_600_000_000, 2_000_000, 10_000_000];
 /** Forwards mostly; back within the allowance, and beyond it. */
 const STEPS_US = [
   ...[0, 1, 999, 1_500, 10_000, 33_333, 100_000, 249_000, 251_000, 500_000, 1_000_000, 2_200_000, 61_000_000],
@@ -122,6 +130,12 @@ function greedy(turn: number, greed: number): CallPlan {
     demand: 4_000_000_000,
   } as const;
   return { ...plain, ...rest, holder: turn % HOLDERS.length, spend: 4, need: greed, want: greed };
+}
+
+/** What a caller that takes it to be `now` says of a window. */
+function windowOf(rule: WindowCall['rule'], length: number, now: number): WindowCall {
+  const start = now - (now % length);
+  return rule === 'calendar' ? { rule, length, start, end: start + length } : { rule, length, start: 0, end: 0 };
 }
 
 /** One holder's side of one bucket. */
@@ -228,7 +242,7 @@ export class Player {
 
   #call(plan: CallPlan): LeaseCall {
     const holder = this.#names[plan.holder] as string;
-    const bucket = BUCKETS[plan.bucket] as (typeof BUCKETS)[number];
+    const { rule, ...bucket } = { rule: undefined, ...(BUCKETS[plan.bucket] as (typeof BUCKETS)[number]) };
     const account = this.#account(holder, plan.bucket);
     const terms = TERMS[(this.#baseTerms + plan.terms) % TERMS.length] as CeilingTerms;
     const version = Math.max(0, (this.#versions.get(bucket.fence) ?? 0) + plan.version);
@@ -247,6 +261,7 @@ export class Player {
     return {
       ...bucket,
       ...terms,
+      window: rule && windowOf(rule, this.#length(plan.terms), now + plan.skew),
       version,
       inheritance: plan.inheritance,
       guard: plan.guard,
@@ -267,6 +282,10 @@ export class Player {
       incarnation: witness > 0 ? account.incarnation : 0,
       certainUntil: witness > 0 ? account.certainUntil : 0,
     };
+  }
+
+  #length(terms: number): number {
+    return LENGTHS_US[(this.#baseTerms + terms) % LENGTHS_US.length] as number;
   }
 
   #take(call: LeaseCall, reply: LeaseReply): void {

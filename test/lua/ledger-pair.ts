@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { assembleScript } from '../../scripts/embed-lua.mjs';
+import type { Bucket } from '../../src/ceiling/bucket.js';
 import { type LeaseCall, type LeaseReply, partitionOf } from '../../src/ceiling/ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from '../../src/ceiling/ledger.js';
 import { decodeLeaseReplies, leaseArguments, leaseKeys } from '../../src/ceiling/redis-lease-codec.js';
@@ -14,7 +15,12 @@ export const testScript = assembleScript('lease.lua', {
 const DUMP = `
 local dump, fields = {}, redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
-  local values = { cmsgpack.unpack(fields[i + 1]) }
+  local values = {}
+  if fields[i] == 'l' then
+    for place = 1, #fields[i + 1], 8 do values[#values + 1] = struct.unpack('>d', fields[i + 1], place) end
+  else
+    values = { cmsgpack.unpack(fields[i + 1]) }
+  end
   for j = 1, #values do
     values[j] = type(values[j]) == 'number' and string.format('%.17g', values[j]) or tostring(values[j])
   end
@@ -29,6 +35,13 @@ export interface Moment {
   /** '' unknown. */
   server: string;
   newStore: 'empty' | 'full';
+}
+
+/** What a bucket keeps of windows, in the order in which the Lua packs it; and its log. */
+function windowOf({ length, window, clearedAt }: Bucket): [number[], number[]] {
+  const { start, end, current, previous, lastFrom, times, amounts } = window;
+  const log = times.flatMap((time, index) => [time, amounts[index] ?? Number.NaN]);
+  return [[length, start, end, current, previous, lastFrom, clearedAt], log];
 }
 
 /** One store kept twice: by the Lua in a real Redis, and by the model. Neither sees the other. */
@@ -93,6 +106,7 @@ export class LedgerPair {
       ends: [lastEnd + at, sweepAt + at, expiresAt + at],
       terms: [version, burst, rateNum, rateDen, records.get('t')?.[4], incarnation, longestLease, paidUntil],
       members,
+      window: call.window ? [numbersOf('w'), numbersOf('l')] : [],
       classes: numbersOf('c'),
       holders: holderIds.map((id) => {
         const [creditAt = 0, out, seq, leaseEnd = 0, memberUntil = 0, demand, weight, credit] = numbersOf(id);
@@ -110,6 +124,7 @@ export class LedgerPair {
         ...[bucket.longestLease, bucket.paidUntil],
       ],
       members: bucket.members,
+      window: call.window ? windowOf(bucket) : [],
       classes: classes.flatMap(([index, { demand, weight }]) => [index, demand, weight]),
       holders: [...bucket.holders.keys()].sort().map((id) => {
         const holder = bucket.holders.get(id);

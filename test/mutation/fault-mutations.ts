@@ -1,6 +1,7 @@
 import type { Mutation } from './mutation.js';
 
 const LEDGER = 'ceiling/ledger.ts';
+const TOKEN_BUCKET = 'ceiling/refill/token-bucket.ts';
 const FENCE = 'ceiling/fence.ts';
 
 /** What section 6 adds, at the store. */
@@ -39,8 +40,8 @@ export const faultMutations: readonly Mutation[] = [
     edits: [
       {
         file: 'ceiling/allotment.ts',
-        find: 'if (until > 0) granted = Math.min(',
-        replace: 'if (until < 0) granted = Math.min(',
+        find: 'if (moment.until > 0 && !call.window)',
+        replace: 'if (moment.until < 0 && !call.window)',
       },
     ],
     caughtBy: 'and never filled up with more',
@@ -86,7 +87,7 @@ export const faultMutations: readonly Mutation[] = [
     without: 'buckets of an older era being empty',
     edits: [
       {
-        file: LEDGER,
+        file: TOKEN_BUCKET,
         find: '    level.tokens = Math.min(level.tokens, 0);\n    level.remainder = 0;\n    level.at',
         replace: '    level.at',
       },
@@ -96,7 +97,7 @@ export const faultMutations: readonly Mutation[] = [
   {
     rule: 'suspect',
     without: 'the time since the data was current going unpaid',
-    edits: [{ file: LEDGER, find: 'level.at = Math.max(level.at, partition.bornAt);', replace: '' }],
+    edits: [{ file: TOKEN_BUCKET, find: 'level.at = Math.max(level.at, bornAt);', replace: '' }],
     caughtBy: 'nor does it pay for the time since',
     foundBy: 'failover',
   },

@@ -1,6 +1,7 @@
 import { type Mutation, UNREFUSED } from './mutation.js';
 
 const LEDGER = 'ceiling/ledger.ts';
+const TOKEN_BUCKET = 'ceiling/refill/token-bucket.ts';
 const FENCE = 'ceiling/fence.ts';
 
 /** The store's half. */
@@ -10,12 +11,12 @@ export const ledgerMutations: readonly Mutation[] = [
     without: 'T capped by B − O at each refill',
     edits: [
       {
-        file: LEDGER,
-        find: 'refillGuarded(level, now, bucket, bucket.outstanding, until);',
-        replace: 'refillGuarded(level, now, bucket, 0, until);',
+        file: TOKEN_BUCKET,
+        find: 'refillGuarded(bucket.level, now, bucket, bucket.outstanding, until);',
+        replace: 'refillGuarded(bucket.level, now, bucket, 0, until);',
       },
       {
-        file: LEDGER,
+        file: TOKEN_BUCKET,
         find: 'capUnder(bucket.burst, bucket.outstanding, until, now)',
         replace: 'capUnder(bucket.burst, 0, until, now)',
       },
@@ -33,7 +34,9 @@ export const ledgerMutations: readonly Mutation[] = [
   {
     rule: '2',
     without: 'repeats answered from the record',
-    edits: [{ file: LEDGER, find: 'if (call.seq === known.seq) return grantReply(head, known, bucket);', replace: '' }],
+    edits: [
+      { file: LEDGER, find: 'if (call.seq === known.seq) return grantReply(head, known, bucket, call);', replace: '' },
+    ],
     caughtBy: 'a call that runs twice',
   },
   {
@@ -60,7 +63,11 @@ export const ledgerMutations: readonly Mutation[] = [
     without: 'taking back at most what is outstanding',
     edits: [
       { file: LEDGER, find: 'Math.min(holder.lastGrant, holder.outstanding)', replace: 'holder.lastGrant' },
-      { file: LEDGER, find: '      holder.lastGrant = 0;\n', replace: '' },
+      {
+        file: LEDGER,
+        find: '      holder.outstanding = 0;\n      holder.lastGrant = 0;\n    }\n    const recordEnd',
+        replace: '      holder.outstanding = 0;\n    }\n    const recordEnd',
+      },
     ],
     caughtBy: 'no more is taken back than is outstanding',
     foundBy: 'pure',
@@ -125,8 +132,8 @@ export const ledgerMutations: readonly Mutation[] = [
     edits: [
       {
         file: LEDGER,
-        find: '  refillGuarded(level, now, bucket, bucket.outstanding, until);\n  sweep(bucket, now);\n',
-        replace: '  sweep(bucket, now);\n  refillGuarded(level, now, bucket, bucket.outstanding, until);\n',
+        find: '  rule.refill(bucket, call, moment);\n  sweep(bucket, now);\n',
+        replace: '  sweep(bucket, now);\n  rule.refill(bucket, call, moment);\n',
       },
     ],
     caughtBy: 'refill comes first',
@@ -152,7 +159,8 @@ export const ledgerMutations: readonly Mutation[] = [
       {
         file: LEDGER,
         find: '    // Answered without a change: a repeat',
-        replace: '    advance(bucket, call, fence, partition, now);\n    // Answered without a change: a repeat',
+        replace:
+          '    advance(bucket, ruleOf(call), call, fence, partition, { now, bornAt: partition.bornAt, until: 0 });\n    // Answered without a change: a repeat',
       },
     ],
     caughtBy: 'a call answered from its record changes nothing',
@@ -162,10 +170,11 @@ export const ledgerMutations: readonly Mutation[] = [
     without: 'a key that outlives the leases in it',
     edits: [
       {
-        file: LEDGER,
-        find: 'bucket.lastEnd + Math.max(refillTime(bucket.outstanding, bucket), MAX_AGE_US),',
+        file: TOKEN_BUCKET,
+        find: 'bucket.lastEnd + refillTime(bucket.outstanding, bucket),',
         replace: '',
       },
+      { file: LEDGER, find: '    bucket.lastEnd + MAX_AGE_US,\n', replace: '' },
     ],
     caughtBy: 'the key outlives every lease',
   },
@@ -181,9 +190,9 @@ export const ledgerMutations: readonly Mutation[] = [
     edits: [
       {
         file: LEDGER,
-        find: '      bucket.outstanding -= holder.outstanding;\n      holder.outstanding = 0;\n',
+        find: '        bucket.outstanding -= holder.outstanding;\n',
         replace:
-          '      bucket.level.tokens += holder.outstanding;\n      bucket.outstanding -= holder.outstanding;\n      holder.outstanding = 0;\n',
+          '        bucket.level.tokens += holder.outstanding;\n        bucket.outstanding -= holder.outstanding;\n',
       },
     ],
     caughtBy: 'a lease that ends is counted as spent',
@@ -201,8 +210,8 @@ export const ledgerMutations: readonly Mutation[] = [
     edits: [
       {
         file: LEDGER,
-        find: 'if (level.at - now > MAX_SKEW_US) rebase(bucket, now);',
-        replace: 'if (level.at > now) rebase(bucket, now);',
+        find: 'if (bucket.level.at - now > MAX_SKEW_US) rebase(',
+        replace: 'if (bucket.level.at > now) rebase(',
       },
     ],
     caughtBy: 'a clock that steps back and forth',

@@ -9,11 +9,12 @@ import { faultMutations } from './fault-mutations.js';
 import { holderMutations } from './holder-mutations.js';
 import { ledgerMutations } from './ledger-mutations.js';
 import type { Mutation } from './mutation.js';
+import { windowMutations } from './window-mutations.js';
 
 /** The first that notices is one of the first few, mostly; what changes in the product changes which. */
 const MOST_FLEETS = 100;
 
-const mutations = [...ledgerMutations, ...faultMutations, ...holderMutations];
+const mutations = [...ledgerMutations, ...faultMutations, ...holderMutations, ...windowMutations];
 
 describe('a rule taken out is noticed', () => {
   let mutants: Mutants;

@@ -59,6 +59,7 @@ export function copyOf({ era, bornAt, fences, buckets }: Partition): Partition {
     copy.buckets.set(BUCKET, {
       ...bucket,
       level: { ...bucket.level },
+      window: { ...bucket.window, times: [...bucket.window.times], amounts: [...bucket.window.amounts] },
       holders: new Map([...bucket.holders].map(([id, holder]) => [id, { ...holder }])),
       classes: new Map([...bucket.classes].map(([index, sums]) => [index, { ...sums }])),
     });

@@ -65,7 +65,7 @@ export class Instance {
       onTrouble: () => {},
     });
     this.api = this.limiter.policy(document.name);
-    this.largestCost = document.ceiling && 'burst' in document.ceiling ? document.ceiling.burst : 0;
+    this.largestCost = (this.api.policy.terms.ceiling?.burst ?? 0) / MICRO;
     return this;
   }
 

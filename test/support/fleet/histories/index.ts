@@ -3,6 +3,7 @@ import { faultHistories } from './faults.js';
 import { holderHistories } from './holder.js';
 import { ledgerHistories } from './ledger.js';
 import { outageHistories } from './outages.js';
+import { windowHistories } from './windows.js';
 
 /** Every directed history there is. */
 export const histories: readonly History[] = [
@@ -10,4 +11,5 @@ export const histories: readonly History[] = [
   ...holderHistories,
   ...faultHistories,
   ...outageHistories,
+  ...windowHistories,
 ];
