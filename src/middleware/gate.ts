@@ -21,7 +21,7 @@ import { SetupWarnings } from './setup-warnings.js';
 export type Passage =
   /** It is not limited here. */
   | { readonly outcome: 'skipped' }
-  /** Its client hung up while it waited: nobody is left to answer. */
+  /** Its client hung up while it waited, or somebody else has answered: nobody is left to answer. */
   | { readonly outcome: 'gone' }
   /** It goes on; its response carries `headers`. */
   | {

@@ -15,6 +15,8 @@ export async function passNode<Request>(
   outgoing.once('close', hangUp);
   try {
     const passage = await gate.pass(request, incoming, gone.signal);
+    // Somebody else has answered while it waited, such as a time limit: there is nothing left to say or do.
+    if (outgoing.headersSent) return { outcome: 'gone' };
     if (passage.outcome === 'allowed') settleAtEnd(passage.settle, outgoing);
     return passage;
   } finally {

@@ -3,6 +3,7 @@ import express4 from 'express4';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLimiter } from '../../src/create-limiter.js';
 import { rateLimit, rulingsOf, type SetupWarning } from '../../src/middleware/express.js';
+import { eventually } from '../support/eventually.js';
 import { listening, type MiddlewareUnderTest, middlewareContract } from './middleware.js';
 
 /** Both majors have the same API as far as this goes. */
@@ -101,6 +102,36 @@ describe.each(Object.entries(VERSIONS))('%s', (_name, make) => {
     }
     expect(passed).toBe(5);
     expect(limiter.stats()[0]).toMatchObject({ keys: 1 });
+  });
+
+  it('leaves a request alone that a time limit has answered while it waited', async () => {
+    const limiter = await createLimiter({
+      policies: [{ name: 'api', local: { rate: 10, burst: 1 } }],
+      telemetry: false,
+    });
+    limiter.policy('api').tryAcquire('one');
+    const failures: unknown[] = [];
+    let handled = 0;
+    const app = make();
+    app.use((_request, response, next) => {
+      next();
+      response.status(504).send('too slow');
+    });
+    app.use(rateLimit(limiter, { policy: 'api', key: () => 'one', maxWaitMs: 5_000 }));
+    app.use(() => {
+      handled += 1;
+    });
+    app.use(((error, _request, _response, _next) => {
+      failures.push(error);
+    }) satisfies ErrorRequestHandler);
+    const served = await listening(app.listen(0, '127.0.0.1'));
+    toClose.push(
+      () => limiter.close(),
+      () => served.close(),
+    );
+    expect((await fetch(served.url)).status).toBe(504);
+    await eventually(() => limiter.stats()[0]?.waiting === 0, 'it waits no more');
+    expect({ handled, failures }).toEqual({ handled: 0, failures: [] });
   });
 
   it('trusts nobody by 0 hops or by default', async () => {
