@@ -29,14 +29,15 @@ const ADDRESSES: AddressSource<Request> = {
 export function rateLimit(limiter: Limiter, options: GateOptions<Request>): RequestHandler {
   const gate = new Gate(limiter, options, ADDRESSES);
   return (request, response, next) => {
-    passNode(gate, request, { incoming: request, outgoing: response }).then((passage) => {
-      if (passage.outcome === 'gone') return;
-      if (passage.outcome === 'denied') {
-        sendNode(response, passage.response);
-        return;
-      }
-      if (passage.outcome === 'allowed') response.set(passage.headers);
-      next();
-    }, next);
+    passNode(gate, request, { incoming: request, outgoing: response })
+      .then((passage) => {
+        if (passage.outcome === 'denied') sendNode(response, passage.response);
+        if (passage.outcome === 'allowed') response.set(passage.headers);
+        return passage.outcome === 'allowed' || passage.outcome === 'skipped';
+      })
+      // A step of its own: what goes wrong up to here is for `next`, and what goes wrong in it is not.
+      .then((goesOn) => {
+        if (goesOn) next();
+      }, next);
   };
 }

@@ -297,6 +297,15 @@ export function middlewareContract(adaptor: MiddlewareUnderTest): void {
       expect(seen).toMatchObject({ handled: 0, failures: [{ message: `broken ${name}` }] });
     });
 
+    it('is harmed by no answer that can not be sent: that is a 500, each time', async () => {
+      const { get, seen } = await start([slow('api', 1)], {
+        options: { policy: 'api', response: (response) => ({ ...response, headers: { 'X-Broken': 'a\nb' } }) },
+      });
+      await get();
+      for (let i = 0; i < 2; i++) expect((await get()).status).toBe(500);
+      expect(seen.handled).toBe(1);
+    });
+
     it('runs a handler that fails once, and nothing after it (C182)', async () => {
       const { get, seen } = await start([slow('api', 5)], {
         options: { policy: 'api' },
