@@ -4,6 +4,7 @@ import { createLimiter } from '../../src/create-limiter.js';
 import type { Limiter, LimiterOptions, PolicyDocument } from '../../src/index.js';
 import { systemTime } from '../../src/time.js';
 import type { Served } from '../contract/middleware.js';
+import { eventually } from '../support/eventually.js';
 import { RemoteCeiling } from '../support/remote-ceiling.js';
 
 /** Middleware of somebody else's with a store of headgate, as the suite drives it. */
@@ -44,6 +45,8 @@ export function storeContract(store: StoreUnderTest): void {
       for (let turn = 0; refusedInARow < 2 * instances.length && turn < 10 * BURST; turn += 1) {
         const ask = instances[turn % instances.length] as (typeof instances)[number];
         const answer = await ask('mallory');
+        // A busy machine may miss the deadline of a call; the next one asks again.
+        if (answer.status === 503) continue;
         answers.push(answer);
         refusedInARow = answer.status === 200 ? 0 : refusedInARow + 1;
       }
@@ -58,7 +61,7 @@ export function storeContract(store: StoreUnderTest): void {
         expect(remaining).toBeLessThan(BURST);
         if (status === 429) expect([remaining, Number(headers.get('retry-after')) > 0]).toEqual([0, true]);
       }
-      expect((await instances[0]?.('alice'))?.status).toBe(200);
+      await eventually(async () => (await instances[0]?.('alice'))?.status === 200, 'another caller passes');
     });
 
     it('counts to the limit in one process, and says when to come back', async () => {
@@ -72,6 +75,25 @@ export function storeContract(store: StoreUnderTest): void {
       expect(refused.length).toBeGreaterThan(0);
       // One comes back every second.
       expect(new Set(refused.map(({ headers }) => headers.get('retry-after')))).toEqual(new Set(['1']));
+    });
+
+    it('counts windows, where the policy does', async () => {
+      const redis = { redis: inject('redisUrl'), keyPrefix: randomUUID().slice(0, 8), newStore: 'full' } as const;
+      const window = { algorithm: 'fixed-window', limit: BURST, window: '1h', align: 'first-use' } as const;
+      const ask = await serve({ name: 'api', ceiling: window }, redis);
+      const answers: Response[] = [];
+      for (let i = 0; i < 10; i += 1)
+        answers.push(...(await Promise.all(Array.from({ length: 10 }, () => ask('alice')))));
+
+      const decided = answers.filter(({ status }) => status !== 503);
+      const refused = decided.filter(({ status }) => status === 429);
+      expect(decided.length - refused.length).toBe(BURST);
+      for (const { headers } of refused) {
+        const seconds = Number(headers.get('retry-after'));
+        // To the end of a window of an hour that has just begun, and a little for the drift of clocks.
+        expect(seconds).toBeGreaterThan(3_500);
+        expect(seconds).toBeLessThan(3_700);
+      }
     });
 
     it('leaves it to the middleware what becomes of a request while the ceiling can not be asked', async () => {
