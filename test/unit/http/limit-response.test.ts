@@ -234,6 +234,25 @@ describe('header fields', () => {
     expect(fields([])).toEqual({});
   });
 
+  it('tell a window of any algorithm as its limit in its length', async () => {
+    const { limiter } = await limiterWith(
+      { name: 'fixed', ceiling: { algorithm: 'fixed-window', limit: 100, window: '1m' } },
+      { name: 'daily', ceiling: { algorithm: 'fixed-window', limit: 1_000, window: 'day' } },
+      { name: 'log', ceiling: { algorithm: 'sliding-window-log', limit: 5, window: '10s' } },
+      { name: 'counter', ceiling: { algorithm: 'sliding-window-counter', limit: 50, window: '1h' } },
+    );
+    const { headers } = ask(limiter, ['fixed', 'daily', 'log', 'counter']);
+    expect(membersOf(headers['RateLimit-Policy'])).toEqual({
+      fixed: { q: 100, w: 60 },
+      daily: { q: 1_000, w: 86_400 },
+      log: { q: 5, w: 10 },
+      counter: { q: 50, w: 3_600 },
+    });
+    expect(membersOf(headers['RateLimit'])).toMatchObject({ fixed: { r: 99 }, daily: { r: 999 }, log: { r: 4 } });
+    drain(limiter, 'log');
+    expect(ask(limiter, ['log']).headers['Retry-After']).toBe('10');
+  });
+
   it('name a partition by a digest: the same for the same key and policy, never the key', async () => {
     const { limiter } = await limiterWith(
       { name: 'a', local: { rate: 1, burst: 9 } },
