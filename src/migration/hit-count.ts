@@ -1,7 +1,7 @@
 import { CeilingError } from '../errors.js';
 import { quotaOf } from '../http/index.js';
-import type { Decision, DenialReason, Policy } from '../index.js';
-import type { Milliseconds, Tokens } from '../units.js';
+import type { AlgorithmTerms, Decision, DenialReason, Policy } from '../index.js';
+import { MICROS_PER_MS, type Milliseconds, type Tokens } from '../units.js';
 
 /** A decision in the words of middleware that counts hits in a window, and denies once they are more than its limit. */
 export interface HitCount {
@@ -13,6 +13,9 @@ export interface HitCount {
 
 /** More than any limit, for a denial where the middleware has not told its own. */
 const ABOVE_EVERY_LIMIT = Number.MAX_SAFE_INTEGER;
+
+/** Of a part of the calendar, next to its usual length: a month may have 31 days and not 30, and a day 25 hours. */
+const LONGEST_OF_USUAL = 1.05;
 
 /** What is no judgement of the request: the store has not answered, or the limiter is closed. */
 const UNDECIDED: ReadonlySet<DenialReason> = new Set(['cold', 'expired', 'degraded', 'closed']);
@@ -54,8 +57,27 @@ export function failureOf(decision: Decision): Error | undefined {
   return Object.assign(error, { statusCode: 503 });
 }
 
-/** Whole milliseconds in which a bucket that has no more than `remaining` is full again; it may well be so earlier. */
+/** Whole milliseconds in which all of the limit is there of which `remaining` is now, at the latest. */
 function untilFull(remaining: Tokens, policy: Policy, key: string): Milliseconds | undefined {
-  const quota = quotaOf(policy.overrides.get(key) ?? policy.terms);
-  return quota && Math.ceil((Math.max(0, quota.tokens - remaining) / quota.tokensPerSecond) * 1_000);
+  const terms = policy.overrides.get(key) ?? policy.terms;
+  const quota = quotaOf(terms);
+  if (quota === undefined || remaining >= quota.tokens) return quota && 0;
+  const earned = Math.ceil(((quota.tokens - remaining) / quota.tokensPerSecond) * 1_000);
+  return Math.max(earned, memoryOf(terms.local), memoryOf(terms.ceiling));
+}
+
+/** How long it takes a window to forget what was taken; 0 for buckets, which earn it evenly. */
+function memoryOf(tier: AlgorithmTerms | undefined): Milliseconds {
+  switch (tier?.algorithm) {
+    case 'fixed-window': {
+      const { by, length } = tier.windows;
+      return Math.ceil((by === 'calendar' ? LONGEST_OF_USUAL * length : length) / MICROS_PER_MS);
+    }
+    case 'sliding-window-log':
+      return Math.ceil(tier.length / MICROS_PER_MS);
+    case 'sliding-window-counter':
+      return Math.ceil((2 * tier.length) / MICROS_PER_MS);
+    default:
+      return 0;
+  }
 }

@@ -79,6 +79,23 @@ describe('a decision as a count of hits', () => {
   });
 });
 
+it.each([
+  { tier: { algorithm: 'fixed-window', limit: 10, window: '1m' }, atMost: 60_000 },
+  { tier: { algorithm: 'fixed-window', limit: 10, window: 'day' }, atMost: 1.05 * 86_400_000 },
+  { tier: { algorithm: 'sliding-window-log', limit: 10, window: '1m' }, atMost: 60_000 },
+  { tier: { algorithm: 'sliding-window-counter', limit: 10, window: '1m' }, atMost: 120_000 },
+] as const)(
+  'a window of $tier.algorithm, $tier.window, gives back all at once, however little was taken',
+  async (row) => {
+    const { api, time } = await remoteLimiterOf({ ceiling: row.tier });
+    const asked = api.acquire('a');
+    await time.advance(10);
+    const decision = { ...(await asked), remaining: 9 };
+    expect(hitCountOf(decision, api.policy, 'a', 10)).toEqual({ hits: 1, resetAfterMs: row.atMost });
+    expect(hitCountOf({ ...decision, remaining: 10 }, api.policy, 'a', 10).resetAfterMs).toBe(0);
+  },
+);
+
 describe('a store that fails', () => {
   it('is one that did not answer, with a status of 503; every other denial is a count', () => {
     const denied = (reason: DenialReason) => ({ allowed: false, policy: 'api', reason }) as Decision;
