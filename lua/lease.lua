@@ -85,11 +85,13 @@ for i = 1, #KEYS / 2 do
           local fields = redis.call('HGETALL', headerKey)
           for j = 1, #fields, 2 do
             if fields[j] ~= 'h' then
-              local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard, length =
+              local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard, length,
+                burstBefore =
                 unpackMessage(fields[j + 1])
               write[#write + 1] = fields[j]
               write[#write + 1] = pack(
-                version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard, length
+                version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard, length,
+                burstBefore
               )
             end
           end
@@ -103,11 +105,11 @@ for i = 1, #KEYS / 2 do
       bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
     local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
-      fLength
+      fLength, fBurstBefore
     local fenceChanged, conflict = false, false
     if packedFence then
       fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
-        fLength = unpackMessage(packedFence)
+        fLength, fBurstBefore = unpackMessage(packedFence)
     end
     if not refillGuarded and (callGuard > 0 or (fGuard and fGuard > 0)) then
 --- @include "guard"
@@ -117,6 +119,7 @@ for i = 1, #KEYS / 2 do
     else
       fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
       fInheritance, fResetAt, fAssertedAt, fGuard, fLength = callInheritance, 0, 0, callGuard, callLength
+      fBurstBefore = callBurst
       local start = NEW_STORE == 'full' and callBurst or 0
       fTokens, fRemainder, fAt = start, 0, min(bornAt, now)
       fenceChanged = true
@@ -132,7 +135,8 @@ for i = 1, #KEYS / 2 do
     end
     if fenceChanged or not packedPartition then
       local fence = pack(
-        fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength
+        fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength,
+        fBurstBefore
       )
       if packedPartition then
         redis.call('HSET', headerKey, fenceField, fence)

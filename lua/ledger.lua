@@ -65,7 +65,7 @@ do
   local otherTerms = burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen or (wLength or 0) ~= fLength
   if fVersion > version or (current and otherTerms) then
     if callRule == 0 then
-      tokens, remainder, at = inherit(tokens, at, now, burst, fBurst, fInheritance, outstanding)
+      tokens, remainder, at = inherit(tokens, at, now, fBurstBefore, fBurst, fInheritance, outstanding)
     else
       if callRule <= CALENDAR then tokens = tokens + (fBurst - burst) end
       if callRule > LOG and fLength ~= wLength then

@@ -41,6 +41,7 @@ if callVersion > fVersion then
   fTokens, fRemainder, fAt =
     changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance, guardUntil)
   fGuard = callGuard
+  fBurstBefore = fBurst
   fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
   fenceChanged = true
 elseif callVersion < fVersion or (callBurst == fBurst and sameRate) then
@@ -57,7 +58,7 @@ else
     fInheritance = AS_IS
     local toBurst = smaller and callBurst or fBurst
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS, guardUntil)
-    fBurst = toBurst
+    fBurstBefore, fBurst = fBurst, toBurst
     if slower then fRateNum, fRateDen, fLength = callRateNum, callRateDen, callLength end
     fenceChanged = true
   elseif fAssertedAt == 0 or callBurst == fBurst or sameRate then
@@ -70,6 +71,7 @@ else
     fAssertedAt = 0
     fInheritance = AS_IS
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS, guardUntil)
+    fBurstBefore = fBurst
     fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
     fenceChanged = true
     conflict = false

@@ -1,4 +1,4 @@
-import type { CeilingTerms, Inheritance } from '../policy/policy.js';
+import type { Inheritance } from '../policy/policy.js';
 import type { Microseconds, MicroTokens } from '../units.js';
 import type { StoredTerms } from './bucket.js';
 import type { LeaseCall } from './ceiling-store.js';
@@ -18,6 +18,11 @@ export interface Fence extends StoredTerms {
   length: Microseconds;
   /** How buckets of older terms are carried over to these. */
   inheritance: Inheritance;
+  /**
+   * The burst before the last change of terms. A bucket that has missed some changes is given what the last one hands out
+   * and no more: reckoned from its own burst it would be paid for changes that were to hand out nothing.
+   */
+  burstBefore: MicroTokens;
   /** Longest guard that a caller has asked for; 0: nobody asks for the strict rule. */
   guard: Microseconds;
   /** When a `reset` was last granted; 0: never. */
@@ -41,6 +46,7 @@ export function newFence(call: LeaseCall, bornAt: Microseconds, now: Microsecond
     rateDen: call.rateDen,
     length: lengthOf(call),
     inheritance: call.inheritance,
+    burstBefore: call.burst,
     guard: call.guard,
     resetAt: 0,
     assertedAt: 0,
@@ -132,36 +138,36 @@ export function sameTerms(a: StoredTerms, b: StoredTerms): boolean {
 }
 
 /**
- * Carries the tokens of a bucket over from terms to terms. The result never exceeds `to.burst − outstanding`; below
+ * Carries the tokens of a bucket over from one burst to another. The result never exceeds `to − outstanding`; below
  * zero it may go, where `additive` takes more than there is.
  */
 export function inherit(
   level: Level,
   now: Microseconds,
-  from: CeilingTerms,
-  to: CeilingTerms,
+  from: MicroTokens,
+  to: MicroTokens,
   inheritance: Inheritance,
   outstanding: MicroTokens,
 ): void {
   if (inheritance === 'proportional' && level.tokens > 0) {
-    level.tokens = multiplyDivide(level.tokens, to.burst, from.burst, 0).quotient;
+    level.tokens = multiplyDivide(level.tokens, to, from, 0).quotient;
   } else if (inheritance === 'additive') {
-    level.tokens += to.burst - from.burst;
+    level.tokens += to - from;
   } else if (inheritance === 'reset') {
-    level.tokens = Math.max(level.tokens, 0) + to.burst;
+    level.tokens = Math.max(level.tokens, 0) + to;
   }
   level.remainder = 0;
-  capAt(level, now, to.burst - outstanding);
+  capAt(level, now, to - outstanding);
 }
 
 function changeTerms(fence: Fence, to: StoredTerms, until: Microseconds, now: Microseconds): void {
-  const from = { burst: fence.burst, rateNum: fence.rateNum, rateDen: fence.rateDen };
-  refillGuarded(fence.untouched, now, from, 0, until);
+  refillGuarded(fence.untouched, now, fence, 0, until);
+  fence.burstBefore = fence.burst;
   fence.burst = to.burst;
   fence.rateNum = to.rateNum;
   fence.rateDen = to.rateDen;
   fence.length = to.length;
-  inherit(fence.untouched, now, from, to, fence.inheritance, 0);
+  inherit(fence.untouched, now, fence.burstBefore, fence.burst, fence.inheritance, 0);
 }
 
 /**

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '45ff22c5060fcfbf4747f9c2351e60c6c50a1f5d',
+  sha1: '466ca9598e037223296e0e1ff57dff3a6e5103a3',
   source: `local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>ddddddddddddddddddddd'
 local NUMBERS_BYTES = 168
@@ -214,11 +214,13 @@ end
           local fields = redis.call('HGETALL', headerKey)
           for j = 1, #fields, 2 do
             if fields[j] ~= 'h' then
-              local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard, length =
+              local version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, tokens, _, _, guard, length,
+                burstBefore =
                 unpackMessage(fields[j + 1])
               write[#write + 1] = fields[j]
               write[#write + 1] = pack(
-                version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard, length
+                version, burst, rateNum, rateDen, inheritance, resetAt, assertedAt, min(tokens, 0), 0, now, guard, length,
+                burstBefore
               )
             end
           end
@@ -231,11 +233,11 @@ end
       bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
     local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
-      fLength
+      fLength, fBurstBefore
     local fenceChanged, conflict = false, false
     if packedFence then
       fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
-        fLength = unpackMessage(packedFence)
+        fLength, fBurstBefore = unpackMessage(packedFence)
     end
     if not refillGuarded and (callGuard > 0 or (fGuard and fGuard > 0)) then
 heldReady = function(burst)
@@ -287,6 +289,7 @@ if callVersion > fVersion then
   fTokens, fRemainder, fAt =
     changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, fInheritance, guardUntil)
   fGuard = callGuard
+  fBurstBefore = fBurst
   fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
   fenceChanged = true
 elseif callVersion < fVersion or (callBurst == fBurst and sameRate) then
@@ -303,7 +306,7 @@ else
     fInheritance = AS_IS
     local toBurst = smaller and callBurst or fBurst
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, toBurst, AS_IS, guardUntil)
-    fBurst = toBurst
+    fBurstBefore, fBurst = fBurst, toBurst
     if slower then fRateNum, fRateDen, fLength = callRateNum, callRateDen, callLength end
     fenceChanged = true
   elseif fAssertedAt == 0 or callBurst == fBurst or sameRate then
@@ -315,6 +318,7 @@ else
     fAssertedAt = 0
     fInheritance = AS_IS
     fTokens, fRemainder, fAt = changeTerms(fTokens, fRemainder, fAt, now, fBurst, fRateNum, fRateDen, callBurst, AS_IS, guardUntil)
+    fBurstBefore = fBurst
     fBurst, fRateNum, fRateDen, fLength = callBurst, callRateNum, callRateDen, callLength
     fenceChanged = true
     conflict = false
@@ -323,6 +327,7 @@ end
     else
       fVersion, fBurst, fRateNum, fRateDen = callVersion, callBurst, callRateNum, callRateDen
       fInheritance, fResetAt, fAssertedAt, fGuard, fLength = callInheritance, 0, 0, callGuard, callLength
+      fBurstBefore = callBurst
       local start = NEW_STORE == 'full' and callBurst or 0
       fTokens, fRemainder, fAt = start, 0, min(bornAt, now)
       fenceChanged = true
@@ -338,7 +343,8 @@ end
     end
     if fenceChanged or not packedPartition then
       local fence = pack(
-        fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength
+        fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength,
+        fBurstBefore
       )
       if packedPartition then
         redis.call('HSET', headerKey, fenceField, fence)
@@ -622,7 +628,7 @@ do
   local otherTerms = burst ~= fBurst or rateNum ~= fRateNum or rateDen ~= fRateDen or (wLength or 0) ~= fLength
   if fVersion > version or (current and otherTerms) then
     if callRule == 0 then
-      tokens, remainder, at = inherit(tokens, at, now, burst, fBurst, fInheritance, outstanding)
+      tokens, remainder, at = inherit(tokens, at, now, fBurstBefore, fBurst, fInheritance, outstanding)
     else
       if callRule <= CALENDAR then tokens = tokens + (fBurst - burst) end
       if callRule > LOG and fLength ~= wLength then

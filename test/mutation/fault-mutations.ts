@@ -76,7 +76,7 @@ export const faultMutations: readonly Mutation[] = [
     edits: [
       {
         file: FENCE,
-        find: 'inherit(fence.untouched, now, from, to, fence.inheritance, 0);',
+        find: 'inherit(fence.untouched, now, fence.burstBefore, fence.burst, fence.inheritance, 0);',
         replace: 'fence.untouched.tokens = to.burst;',
       },
     ],

@@ -254,6 +254,18 @@ export const ledgerMutations: readonly Mutation[] = [
   },
   {
     rule: 'terms',
+    without: 'what a change hands out reckoned from the burst before it',
+    edits: [
+      {
+        file: 'ceiling/refill/token-bucket.ts',
+        find: 'fence.burstBefore, fence.burst',
+        replace: 'bucket.burst, fence.burst',
+      },
+    ],
+    caughtBy: 'a key that has missed changes',
+  },
+  {
+    rule: 'terms',
     without: 'the stricter of two terms under one version',
     edits: [{ file: FENCE, find: 'if (slower || smaller) {', replace: 'if (!slower && !smaller) {' }],
     caughtBy: 'of two terms given in code the stricter',

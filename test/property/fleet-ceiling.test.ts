@@ -12,7 +12,7 @@ const KEPT: Readonly<Record<Profile, readonly number[]>> = {
   pure: [34],
   skew: [85],
   steps: [73],
-  policy: [1, 53, 88],
+  policy: [1, 53, 88, 528383667],
   loss: [],
   strict: [],
   failover: [46],

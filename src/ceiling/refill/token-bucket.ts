@@ -37,8 +37,7 @@ export const tokenBucket: RefillRule = {
   },
 
   adopt(bucket, fence, now) {
-    const from = { burst: bucket.burst, rateNum: bucket.rateNum, rateDen: bucket.rateDen };
-    inherit(bucket.level, now, from, fence, fence.inheritance, bucket.outstanding);
+    inherit(bucket.level, now, fence.burstBefore, fence.burst, fence.inheritance, bucket.outstanding);
   },
 
   fullAt(bucket, { until, now }) {

@@ -255,6 +255,26 @@ export const ledgerHistories: readonly History[] = [
   },
   {
     rule: 'terms',
+    shows: 'a key that has missed changes is given what the last one hands out, and no more',
+    async run(production) {
+      let worst = 0;
+      for (const inheritance of ['additive', 'proportional']) {
+        const stage = new Stage(production, { burst: 15, rate: 1, perMs: 1_000 });
+        const holder = await stage.join();
+        let admitted = stage.drain(holder);
+        stage.at(10_000); // Some tokens, for a fraction of them to be kept.
+        stage.publish({ burst: 50, rate: 1, per: 1_000 });
+        stage.fleet.otherKeyHears(stage.fleet.news);
+        stage.publish({ burst: 60, rate: 1, per: 1_000 }, { inheritance });
+        holder.hears(stage.fleet.news);
+        admitted += stage.drain(holder);
+        worst = Math.max(worst, admitted - (15 + 10 + 10));
+      }
+      return worst;
+    },
+  },
+  {
+    rule: 'terms',
     shows: 'of two terms given in code the stricter hold, while anybody stands for them',
     async run(production) {
       const stage = new Stage(production, { policy: { version: 0 } });
