@@ -2,13 +2,13 @@ import type { CeilingStore } from './ceiling/ceiling-store.js';
 import type { GivenRedisClient } from './ceiling/node-redis.js';
 import { HeadgateError } from './errors.js';
 import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
+import { lacksMeters, loadMeters } from './limiter/local-tier.js';
 import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
 import type { NatsConnection } from './policy/nats-client.js';
 import { parsePolicies } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
-import { staticPolicySource } from './policy/static-source.js';
 import { guardedObserver } from './telemetry/guarded-observer.js';
 import { type Observer, silentObserver } from './telemetry/observer.js';
 import { randomId, systemTime } from './time.js';
@@ -46,6 +46,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     deadlineMs: options.callDeadlineMs ?? 100,
     maxKeys: options.maxKeys ?? 100_000,
     seatDesk: await seatDesk(policies),
+    Fleet: store.leaseNow ? undefined : (await import('./lease/fleet.js')).Fleet,
     store,
     source,
     registry,
@@ -59,6 +60,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   };
   try {
     await source.watch(listener);
+    if ([...registry.policies()].some(lacksMeters)) await loadMeters();
   } catch (error) {
     await limiter.close();
     throw error;
@@ -97,7 +99,10 @@ async function seatDesk(policies: readonly Policy[]): Promise<SeatDeskClass | un
 
 async function policySource(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<PolicySource> {
   if (options.policySource) return options.policySource;
-  if (options.nats === undefined) return staticPolicySource(options.policies ?? []);
+  if (options.nats === undefined) {
+    const { staticPolicySource } = await import('./policy/static-source.js');
+    return staticPolicySource(options.policies ?? []);
+  }
   const { natsPolicySource } = await import('./policy/nats-source.js');
   return natsPolicySource({ nats: options.nats });
 }

@@ -7,7 +7,7 @@ import { Account, type Flight, type LeasedPolicy, ledgerName } from './account.j
 import { Breaker } from './breaker.js';
 import { composeCall } from './call.js';
 import { Courier, type CourierParts } from './courier.js';
-import { Fleet } from './fleet.js';
+import type { Fleet } from './fleet.js';
 import { type GrantTerms, isLargeAndSpent, takeGrant } from './grant.js';
 import { leftNow } from './left-now.js';
 import { StoreClock } from './store-clock.js';
@@ -20,6 +20,8 @@ export interface KeeperParts extends Omit<CourierParts, 'landed' | 'lost'> {
   readonly random: Random;
   /** Random identity of this limiter object at the store; new for each, set by no option (rule 3). */
   readonly holder: string;
+  /** Counts who is alive; left out where the store is in this process, which can't be out of reach. */
+  readonly Fleet: typeof Fleet | undefined;
   readonly group: string;
   readonly weight: number;
   /** All accounts there are; asked only when something befell them all. */
@@ -45,7 +47,7 @@ export class Keeper {
   readonly #courier: Courier;
   readonly #wakes: WakeQueue<Account>;
   readonly #suspend: SuspendWatch;
-  readonly #fleet: Fleet;
+  readonly #fleet: Fleet | undefined;
   readonly #clocks = new Map<number, StoreClock>();
   #tick: Account[] = [];
   #tickTimer: Timer | undefined;
@@ -63,20 +65,15 @@ export class Keeper {
     });
     this.#wakes = new WakeQueue(parts.time, (account, now) => this.#woken(account, now));
     this.#suspend = new SuspendWatch(parts.time);
-    this.#fleet = new Fleet({
-      ...parts,
-      answered: () => {
-        if (this.#breaker.open) this.#recovered(parts.time.now());
-      },
-    });
+    const answered = (): void => {
+      if (this.#breaker.open) this.#recovered(parts.time.now());
+    };
+    this.#fleet = parts.Fleet && new parts.Fleet({ ...parts, answered });
   }
 
-  /**
-   * Starts saying that this limiter is alive: once there is a ceiling to be shared. A store in this process can't be
-   * out of reach, so nobody need be counted there.
-   */
+  /** Starts saying that this limiter is alive: once there is a ceiling to be shared. */
   start(): void {
-    if (!this.#parts.store.leaseNow) this.#fleet.start();
+    this.#fleet?.start();
   }
 
   /** An account for `key`, its row in `cells`; the keeper holds no reference to it until it is asked for something. */
@@ -112,7 +109,7 @@ export class Keeper {
 
   /** Largest size of this limiter's group in the last ten minutes; 0 while it was never learnt. */
   get fleetSize(): number {
-    return this.#fleet.size;
+    return this.#fleet?.size ?? 0;
   }
 
   /** Asks for a call in this tick, if one is useful now; from the decision path, so cheap where it is not. */
@@ -153,8 +150,9 @@ export class Keeper {
 
   /** What would be granted now on top of what is held; undefined: only the store knows. Introduces a bucket first. */
   leftNow(account: Account): MicroTokens | undefined {
-    if (account.era === '' && this.#parts.store.leaseNow) this.collect(account, this.#parts.time.now());
-    return leftNow(this.#parts.store, this.#parts.holder, account);
+    const { store, holder, time } = this.#parts;
+    if (account.era === '' && store.leaseNow) this.collect(account, time.now());
+    return leftNow(store, holder, account);
   }
 
   /** Waiting callers have come or gone: wake the account when a call for them is useful. */
@@ -192,7 +190,7 @@ export class Keeper {
   /** Gives everything back, waiting for answers no longer than one deadline, and stops. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.#fleet.close();
+    this.#fleet?.close();
     for (const account of this.#parts.accounts()) this.reconcile(account);
     // Twice: what was in flight when closing began can only be given back after it has landed.
     for (let round = 0; round < 2; round++) {

@@ -61,62 +61,47 @@ const NONE_GIVEN: CheckedOptions = {
   priority: 0,
   maxQueued: NO_BOUND,
 };
-const PATIENCE = ['maxWaitMs', 'signal'] as const;
-const OF_ACQUIRE = ['cost', ...PATIENCE, 'priority', 'maxQueued'] as const;
+const PATIENCE = ['maxWaitMs', 'signal'];
+const OF_ACQUIRE = ['cost', ...PATIENCE, 'priority', 'maxQueued'];
+
+/** What each option is to be, where it is given; a cost is checked with the policy. */
+const CHECKS: Readonly<Record<string, readonly [expected: string, fits: (value: never) => boolean]>> = {
+  cost: ['', () => true],
+  maxWaitMs: ['a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0],
+  signal: ['an AbortSignal', (value: AbortSignal | null) => typeof value?.addEventListener === 'function'],
+  priority: ['a whole number', Number.isSafeInteger],
+  maxQueued: [
+    'a whole number, 0 or more',
+    (value: number) => value === NO_BOUND || (Number.isSafeInteger(value) && value >= 0),
+  ],
+};
 
 /** Checks the options of one call; the cost itself is checked with the policy. */
 export function checkAcquireOptions(options: AcquireOptions | undefined): CheckedOptions {
   if (options === undefined) return NONE_GIVEN;
-  checkNames('acquire', OF_ACQUIRE, options);
-  return checkAcquire(options);
+  check('acquire', OF_ACQUIRE, options);
+  const { cost = 1, maxWaitMs, signal, priority = 0, maxQueued = NO_BOUND } = options;
+  return { cost, maxWaitMs, signal, priority, maxQueued };
 }
 
-function checkAcquire({ cost = 1, maxWaitMs, signal, priority = 0, maxQueued = NO_BOUND }: AcquireOptions) {
-  if (!Number.isSafeInteger(priority)) {
-    throw new InvalidOptionError(`Expected \`priority\` to be a whole number, got ${show(priority)}.`);
-  }
-  if (maxQueued !== NO_BOUND && !(Number.isSafeInteger(maxQueued) && maxQueued >= 0)) {
-    throw new InvalidOptionError(`Expected \`maxQueued\` to be a whole number, 0 or more, got ${show(maxQueued)}.`);
-  }
-  return { cost, priority, maxQueued, ...checkPatience(maxWaitMs, signal) };
-}
-
-/** Checks the options of one call of `acquireAll`. */
-export function checkAcquireAllOptions(options: AcquireAllOptions = {}): Patience {
-  checkNames('acquireAll', PATIENCE, options);
-  return checkPatience(options.maxWaitMs, options.signal);
-}
-
-/** Checks the options of one call of `enter`. */
-export function checkEnterOptions(options: EnterOptions | undefined): Patience {
+/** Checks the options of a call that has no others. */
+export function checkPatience(verb: string, options: EnterOptions | undefined): Patience {
   if (options === undefined) return NONE_GIVEN;
-  checkNames('enter', PATIENCE, options);
-  return checkPatience(options.maxWaitMs, options.signal);
+  check(verb, PATIENCE, options);
+  return { maxWaitMs: options.maxWaitMs, signal: options.signal };
 }
 
-/** @throws InvalidOptionError where `options` is no object, or has one that `verb` does not know */
-function checkNames(verb: string, known: readonly string[], options: object): void {
+/** @throws InvalidOptionError where `options` is no object, or has one that `verb` does not know or can't use */
+function check(verb: string, known: readonly string[], options: object): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidOptionError(`Expected the options of \`${verb}\` to be an object, got ${show(options)}.`);
   }
-  for (const name of Object.keys(options)) {
+  for (const [name, value] of Object.entries(options)) {
     if (!known.includes(name)) {
       throw new InvalidOptionError(`Expected an option of \`${verb}\` (${known.join(', ')}), got ${show(name)}.`);
     }
+    const [expected, fits] = CHECKS[name] as (typeof CHECKS)[string];
+    if (value === undefined || fits(value as never)) continue;
+    throw new InvalidOptionError(`Expected \`${name}\` to be ${expected}, got ${show(value)}.`);
   }
-}
-
-function checkPatience(maxWaitMs: Milliseconds | undefined, signal: AbortSignal | undefined): Patience {
-  if (maxWaitMs !== undefined && !(typeof maxWaitMs === 'number' && maxWaitMs >= 0)) {
-    throw new InvalidOptionError(
-      `Expected \`maxWaitMs\` to be a number of milliseconds, 0 or more, got ${show(maxWaitMs)}.`,
-    );
-  }
-  if (
-    signal !== undefined &&
-    !(typeof signal === 'object' && signal !== null && typeof signal.addEventListener === 'function')
-  ) {
-    throw new InvalidOptionError(`Expected \`signal\` to be an AbortSignal, got ${show(signal)}.`);
-  }
-  return { maxWaitMs, signal };
 }

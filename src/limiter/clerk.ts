@@ -1,4 +1,3 @@
-import { levelAt } from '../algorithm/token-bucket.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
 import type { CeilingTerms } from '../policy/policy.js';
@@ -15,6 +14,7 @@ import {
 } from './decision.js';
 import type { Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
+import { freshIn, levelOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
 
 /** Counts and shows what was decided, and writes it out as a {@link Decision} for callers that want one. */
@@ -86,9 +86,9 @@ export class Clerk {
       resetAfterMs = undefined;
     } else if (mode !== 'allow') {
       if (local !== undefined) {
-        remaining = levelAt(state, local, now);
+        remaining = levelOf(state, local, now);
         limit = local.burst;
-        resetAfterMs = Math.ceil((local.burst - remaining) / local.ratePerMs);
+        resetAfterMs = Math.ceil(freshIn(state, local, now));
       }
       if (ceiling !== undefined && account !== undefined) {
         const left = this.#keeper.leftNow(account);

@@ -1,10 +1,10 @@
-import { levelAt, type TokenBucket, take, waitFor } from '../algorithm/token-bucket.js';
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
-import { type CeilingTerms, type LocalTerms, microTokensPerSecond } from '../policy/policy.js';
+import { type CeilingTerms, microTokensPerSecond } from '../policy/policy.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import { VERDICT, type Verdict } from './decision.js';
 import type { KeyState } from './key-state.js';
+import { charge, levelOf, waitOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
 import { newShareBucket, shareWait, takeShare } from './share-bucket.js';
 
@@ -39,7 +39,7 @@ export class Judge {
     if (mode === 'allow') return VERDICT.policyAllows;
     let level = 0;
     if (local !== undefined) {
-      level = levelAt(state, local, now);
+      level = levelOf(state, local, now);
       if (level < cost) return cost > local.burst ? VERDICT.localCostAboveBurst : VERDICT.localEmpty;
     }
     const { account } = state;
@@ -54,7 +54,7 @@ export class Judge {
         if (verdict > VERDICT.allowedDegraded) return verdict;
       }
     }
-    if (local !== undefined) take(state, level, cost, now);
+    if (local !== undefined) charge(state, level, cost, micro, now, attempt === ATTEMPT.again);
     return verdict;
   }
 
@@ -64,7 +64,7 @@ export class Judge {
     const never = this.never(state, cost, micro);
     if (never !== undefined) return never;
     const [first] = state.waiters ?? [];
-    if (local !== undefined && first !== undefined && levelAt(state, local, now) < first.cost)
+    if (local !== undefined && first !== undefined && levelOf(state, local, now) < first.cost)
       return VERDICT.localEmpty;
     const { account } = state;
     if (account === undefined) return VERDICT.localEmpty;
@@ -96,7 +96,7 @@ export class Judge {
     const { account, terms } = state;
     switch (verdict) {
       case VERDICT.localEmpty:
-        return terms.local ? waitLocally(state, terms.local, (ahead + micro) / MICRO, now) : 1;
+        return terms.local ? waitOf(state, terms.local, micro, ahead, now) : 1;
       case VERDICT.ceilingEmpty:
       case VERDICT.ceilingCold:
       case VERDICT.ceilingExpired:
@@ -175,12 +175,6 @@ export class Judge {
     const fleet = Math.max(this.#keeper.fleetSize, outage.fleet ?? 0);
     return fleet === 0 ? 0 : microTokensPerSecond(terms) / MICRO / 1_000 / fleet;
   }
-}
-
-/** A queue may need more than the bucket holds: it is earned while those in front take theirs. */
-function waitLocally(bucket: TokenBucket, terms: LocalTerms, tokens: Tokens, now: Milliseconds): Milliseconds {
-  if (tokens <= terms.burst) return Math.max(1, waitFor(bucket, terms, tokens, now));
-  return Math.max(1, Math.ceil((tokens - levelAt(bucket, terms, now)) / terms.ratePerMs));
 }
 
 /** When the store said that a need can be met; more than that need is earned after it, at the ceiling's rate. */

@@ -1,9 +1,10 @@
-import type { TokenBucket } from '../algorithm/token-bucket.js';
+import type { Meter } from '../algorithm/meter.js';
 import { CELL, CELLS_A_KEY } from '../cells.js';
 import type { Account } from '../lease/account.js';
 import type { Sleeper } from '../lease/wake-queue.js';
 import type { Policy, Terms } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
+import type { LocalState } from './local-tier.js';
 import type { ShareBucket } from './share-bucket.js';
 import type { WaitQueue } from './wait-queue.js';
 
@@ -14,7 +15,7 @@ const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
 export const NOWHERE = -1;
 
 /** All that this process keeps for one key of one policy: its local bucket, its account with the ceiling, its queue. */
-export class KeyState implements TokenBucket, Sleeper {
+export class KeyState implements LocalState, Sleeper {
   readonly key: string;
   /** Stands for all keys there was no room for. */
   readonly overflow: boolean;
@@ -26,6 +27,8 @@ export class KeyState implements TokenBucket, Sleeper {
   /** The policy these terms are of; another one in force means that the state must be re-shaped. */
   policy: Policy;
   terms: Terms;
+  /** The local tier, where it is no token bucket. */
+  meter: Meter | undefined;
   account: Account | undefined;
   /** Callers of `acquire` that wait; undefined while there are none. */
   waiters: WaitQueue | undefined;

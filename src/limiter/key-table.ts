@@ -1,4 +1,3 @@
-import { levelAt } from '../algorithm/token-bucket.js';
 import { CELLS_A_KEY } from '../cells.js';
 import { InvalidKeyError, show } from '../errors.js';
 import { ledgerName } from '../lease/account.js';
@@ -10,6 +9,7 @@ import type { Milliseconds } from '../units.js';
 import { KeyIndex } from './key-index.js';
 import { firstCellOf, KeyPages, pageOf } from './key-pages.js';
 import { KeyState, NOWHERE } from './key-state.js';
+import { freshIn, levelOf, meterOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
 
 /** Longest key, in bytes of UTF-8. */
@@ -142,6 +142,7 @@ export class KeyTable {
     const state = new KeyState(key, slot, cells, first, policy, termsFor(policy, key));
     state.tokens = state.terms.local?.burst ?? 0;
     state.at = now;
+    state.meter = meterOf(state.terms.local, this.#parts.time.wallNow);
     if (state.terms.ceiling) state.account = keeper.open(key, owner, cells, first);
     return state;
   }
@@ -213,8 +214,8 @@ export class KeyTable {
     const { local } = state.terms;
     // Those who wait are looked after by then.
     if (waiters !== undefined) return Math.max(now + UNUSED_MS, wakeAt < Number.POSITIVE_INFINITY ? wakeAt : 0);
-    const missing = local ? local.burst - levelAt(state, local, now) : 0;
-    if (local && missing > 0) return now + Math.max(1, missing / local.ratePerMs);
+    const fresh = local ? freshIn(state, local, now) : 0;
+    if (fresh > 0) return now + fresh;
     if (!account) return now;
     if (!account.idle) return now + UNUSED_MS;
     if (account.attempted > 0) account.measure(now);
@@ -230,10 +231,13 @@ export class KeyTable {
     const to = terms.local;
     if (to) {
       // The older terms held until the newer came into force, whenever the key is asked for again.
-      const held = from ? levelAt(state, from, since) : to.burst;
+      const held = from ? levelOf(state, from, since) : to.burst;
       state.tokens = Math.min(to.burst, inherited(policy, held, from?.burst ?? to.burst, to.burst));
       state.at = Math.max(state.at, since);
     }
+    if (to && from?.algorithm === to.algorithm) state.meter?.adopt(to);
+    // Another algorithm counts other things: it begins as if nothing had been.
+    else state.meter = meterOf(to, this.#parts.time.wallNow);
     state.policy = policy;
     state.terms = terms;
     state.plain = 0;

@@ -1,6 +1,7 @@
 import type { CeilingStore } from '../ceiling/ceiling-store.js';
 import type { SeatStore } from '../ceiling/seat-store.js';
 import { CeilingError, ClosedError, UnknownPolicyError } from '../errors.js';
+import type { Fleet } from '../lease/fleet.js';
 import { Keeper } from '../lease/keeper.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import type { Policy } from '../policy/policy.js';
@@ -12,6 +13,7 @@ import type { Observer, PolicyCounters, PolicyGauges } from '../telemetry/observ
 import type { Random, Time } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import type { KeyState } from './key-state.js';
+import { lacksMeters, loadMeters } from './local-tier.js';
 import { PolicyLimiter } from './policy-limiter.js';
 import { PolicyState } from './policy-state.js';
 import { Rereader } from './rereader.js';
@@ -35,6 +37,7 @@ export interface LimiterParts {
   readonly maxKeys: number;
   /** Given where a policy is known to need it, so that nobody waits for it to be loaded. */
   readonly seatDesk: SeatDeskClass | undefined;
+  readonly Fleet: typeof Fleet | undefined;
 }
 
 /** A rate limiter: the policies it runs, each with a limiter of its own. */
@@ -108,11 +111,6 @@ export class Limiter {
     return running.limiter;
   }
 
-  /** The clock that decides. @internal */
-  now(): Milliseconds {
-    return this.#parts.time.now();
-  }
-
   /** What has been counted so far, a row for each policy: the numbers the metrics show. */
   stats(): readonly Readonly<PolicyCounters & PolicyGauges>[] {
     return [...this.#running.values()].map(({ state, limiter }) => ({ ...state.counters, ...limiter.gauges() }));
@@ -152,6 +150,17 @@ export class Limiter {
   /** Puts a policy in force that is new, or newer than the one that was. */
   #run(policy: Policy): void {
     const running = this.#running.get(policy.name);
+    if (lacksMeters(policy)) {
+      const { observer, registry } = this.#parts;
+      // What is in force stays so until the code for the new one is here; one that is newer still is not undone by it.
+      const run = (): void => {
+        for (const newest of registry.policies()) {
+          if (newest.name === policy.name && !this.#closing) this.#run(newest);
+        }
+      };
+      loadMeters().then(run, (error: Error) => observer.trouble(error));
+      return;
+    }
     if (running) {
       running.limiter.replace(policy);
     } else {

@@ -97,7 +97,10 @@ export class Teller {
     if (this.plain.passes(state.cells, state.first, cost, micro, now))
       return Promise.resolve(this.clerk.allowance(state, now));
     // A shadow policy must not hold up what it lets pass: it waits for the store's answer, but never for tokens.
-    const patience = maxWaitMs !== 0 && state.terms.mode === 'shadow' ? undefined : maxWaitMs;
+    let patience = maxWaitMs !== 0 && state.terms.mode === 'shadow' ? undefined : maxWaitMs;
+    const queue = queueOf(state);
+    // Waiting is what a leaky bucket is for: its queue bounds how long.
+    if (queue < Number.POSITIVE_INFINITY && maxWaitMs === undefined) patience = Number.POSITIVE_INFINITY;
     const ahead = state.waiters === undefined ? 0 : state.waiters.ahead(priority);
     const attempt = patience === 0 ? ATTEMPT.only : ATTEMPT.first;
     const verdict =
@@ -106,7 +109,8 @@ export class Teller {
     if (isAllowed(verdict) || !this.room.worthwhile(state, verdict, newcomer, now)) {
       return Promise.resolve(this.clerk.decided(state, verdict, cost, micro, ahead, now));
     }
-    if (state.waiters !== undefined && state.waiters.size >= maxQueued) {
+    const { waiters } = state;
+    if ((waiters?.size ?? 0) >= maxQueued || (waiters?.micro ?? 0) + micro > queue) {
       return Promise.resolve(this.clerk.decided(state, VERDICT.queueFull, cost, micro, ahead, now));
     }
     return this.room.enter(state, newcomer, now, (verdict, ahead, now) =>
@@ -143,4 +147,9 @@ export class Teller {
       ? this.judge.judge(state, cost, micro, now, attempt)
       : this.judge.behind(state, cost, micro, now);
   }
+}
+
+/** Micro-tokens' worth of callers that may wait: as many as like, but for a leaky bucket. */
+function queueOf({ terms: { local } }: KeyState): MicroTokens {
+  return local?.algorithm === 'leaky-bucket' ? Math.round(local.queue * MICRO) : Number.POSITIVE_INFINITY;
 }

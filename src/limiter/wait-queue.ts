@@ -17,60 +17,51 @@ export interface Waiter {
   settle(verdict: Verdict, ahead: MicroTokens, now: Milliseconds): void;
 }
 
-/** Those of one priority, first come first served. */
-interface Line {
-  readonly priority: number;
-  readonly waiters: Set<Waiter>;
-  micro: MicroTokens;
-}
-
 /** Those who wait for one key: by priority, and within one first come first served. */
 export class WaitQueue implements Iterable<Waiter> {
-  /** Highest priority first; never an empty one. */
-  readonly #lines: Line[] = [];
+  readonly #waiters = new Set<Waiter>();
+  /** Nobody here has a lower priority. */
+  #lowest = Number.POSITIVE_INFINITY;
   /** Costs of all of them together. */
   micro: MicroTokens = 0;
-  size = 0;
   /** Answers of the store so far. */
   answers = 0;
   /** No deadline of anybody here comes before this. */
   soonestDeadline: Milliseconds = Number.POSITIVE_INFINITY;
 
-  *[Symbol.iterator](): Iterator<Waiter> {
-    // A copy, as a line goes when its last waiter leaves, which may be while it is being served.
-    for (const { waiters } of [...this.#lines]) yield* waiters;
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  [Symbol.iterator](): Iterator<Waiter> {
+    return this.#waiters.values();
   }
 
   /** Costs of those who would be served before one of this priority that comes now. */
   ahead(priority: number): MicroTokens {
-    let ahead = 0;
-    for (const line of this.#lines) if (line.priority >= priority) ahead += line.micro;
-    return ahead;
+    let { micro } = this;
+    for (const behind of this.#below(priority)) micro -= behind.micro;
+    return micro;
   }
 
   add(waiter: Waiter): void {
-    const place = this.#lines.findIndex(({ priority }) => priority <= waiter.priority);
-    let line = this.#lines[place];
-    if (line?.priority !== waiter.priority) {
-      line = { priority: waiter.priority, waiters: new Set(), micro: 0 };
-      this.#lines.splice(place < 0 ? this.#lines.length : place, 0, line);
-    }
-    line.waiters.add(waiter);
-    line.micro += waiter.micro;
+    const behind = this.#below(waiter.priority);
+    this.#waiters.add(waiter);
+    // To the end again, in their order: a set keeps that of insertion.
+    for (const other of behind) if (this.#waiters.delete(other)) this.#waiters.add(other);
+    this.#lowest = Math.min(this.#lowest, waiter.priority);
     this.micro += waiter.micro;
-    this.size += 1;
     this.soonestDeadline = Math.min(this.soonestDeadline, waiter.deadline);
   }
 
   /** Answers whether it was there. */
   remove(waiter: Waiter): boolean {
-    const place = this.#lines.findIndex(({ priority }) => priority === waiter.priority);
-    const line = this.#lines[place];
-    if (!line?.waiters.delete(waiter)) return false;
-    line.micro -= waiter.micro;
+    if (!this.#waiters.delete(waiter)) return false;
     this.micro -= waiter.micro;
-    this.size -= 1;
-    if (line.waiters.size === 0) this.#lines.splice(place, 1);
     return true;
+  }
+
+  #below(priority: number): Waiter[] {
+    return priority > this.#lowest ? [...this.#waiters].filter((waiter) => waiter.priority < priority) : [];
   }
 }

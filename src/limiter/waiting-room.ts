@@ -1,4 +1,3 @@
-import { levelAt } from '../algorithm/token-bucket.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
 import type { Observer } from '../telemetry/observer.js';
@@ -7,6 +6,7 @@ import type { MicroTokens, Milliseconds, Tokens } from '../units.js';
 import { awaitsLease, isAllowed, passesAsShadow, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
+import { levelOf } from './local-tier.js';
 import { type Waiter, WaitQueue } from './wait-queue.js';
 
 /** What the room needs of the limiter whose callers wait in it. */
@@ -179,7 +179,7 @@ export class WaitingRoom {
     const most = ceiling?.burst ?? 0;
     let need: MicroTokens = 0;
     let head: MicroTokens = 0;
-    let level = local === undefined ? Number.POSITIVE_INFINITY : levelAt(state, local, now);
+    let level = local === undefined ? Number.POSITIVE_INFINITY : levelOf(state, local, now);
     let soonest = state.waiters?.soonestDeadline ?? Number.POSITIVE_INFINITY;
     for (const waiter of state.waiters ?? []) {
       if (level < waiter.cost) {

@@ -36,7 +36,7 @@ const POLICY_FIELDS = [
 ] as const;
 /** The algorithms each tier can run so far. */
 const RUNS: Readonly<Record<'local' | 'ceiling', readonly Algorithm[]>> = {
-  local: ['token-bucket'],
+  local: ['token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'],
   ceiling: ['token-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'],
 };
 const OVERRIDE_FIELDS = ['local', 'ceiling', 'concurrency', 'mode'] as const;

@@ -1,8 +1,8 @@
-import { levelAt } from '../algorithm/token-bucket.js';
 import { InvalidCostError, InvalidOptionError, show } from '../errors.js';
 import { type AcquireOptions, checkAcquireOptions } from '../limiter/acquire-options.js';
 import { microTokensOf } from '../limiter/cost-limits.js';
 import { type Decision, VERDICT } from '../limiter/decision.js';
+import { penalise as penaliseLocally } from '../limiter/local-tier.js';
 import type { PolicyLimiter } from '../limiter/policy-limiter.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import { Reservation } from './reservation.js';
@@ -70,7 +70,7 @@ export function refund(api: PolicyLimiter, key: string, cost: Tokens = 1): void 
   const micro = teller.micro(key, cost);
   const now = teller.now();
   const state = keys.find(key, now);
-  putBack(state, VERDICT.allowed, cost, micro, now);
+  putBack(state, VERDICT.allowed, micro, now);
   teller.room.serve(state, true, now);
 }
 
@@ -88,10 +88,7 @@ export function penalise(api: PolicyLimiter, key: string, cost: Tokens = 1): voi
   const state = keys.find(key, now);
   const { local, mode } = state.terms;
   if (mode === 'allow' || mode === 'deny') return;
-  if (local !== undefined) {
-    state.tokens = Math.max(-local.burst, levelAt(state, local, now) - cost);
-    state.at = Math.max(state.at, now);
-  }
+  if (local !== undefined) penaliseLocally(state, local, micro, now);
   const { account } = state;
   account?.owe(micro, now);
   if (account !== undefined && account.debt > 0) teller.keeper.collect(account, now);

@@ -1,9 +1,9 @@
-import { levelAt } from '../algorithm/token-bucket.js';
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
 import { isAllowed, VERDICT, type Verdict } from '../limiter/decision.js';
 import type { KeyState } from '../limiter/key-state.js';
+import { putBack as giveBack, levelOf } from '../limiter/local-tier.js';
 import { takeShare } from '../limiter/share-bucket.js';
 import type { Teller } from '../limiter/teller.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
@@ -23,7 +23,7 @@ export function look(
   const never = judge.never(state, cost, micro);
   if (never !== undefined) return never;
   const { account } = state;
-  if (local !== undefined && levelAt(state, local, now) < cost) return VERDICT.localEmpty;
+  if (local !== undefined && levelOf(state, local, now) < cost) return VERDICT.localEmpty;
   if (account === undefined) return state.waiters === undefined ? VERDICT.allowed : VERDICT.localEmpty;
   if (state.waiters === undefined && heldOrLeft(keeper, account, now) >= micro) return VERDICT.allowed;
   if (keeper.unreachable(account)) {
@@ -45,7 +45,7 @@ export function available({ keeper }: Teller, state: KeyState, now: Milliseconds
   if (mode === 'allow') return Number.POSITIVE_INFINITY;
   if (mode === 'deny' || state.waiters !== undefined) return 0;
   const { account } = state;
-  const inBucket = local === undefined ? Number.POSITIVE_INFINITY : Math.max(0, levelAt(state, local, now));
+  const inBucket = local === undefined ? Number.POSITIVE_INFINITY : Math.max(0, levelOf(state, local, now));
   return account === undefined ? inBucket : Math.min(inBucket, heldOrLeft(keeper, account, now) / MICRO);
 }
 
@@ -53,13 +53,10 @@ export function available({ keeper }: Teller, state: KeyState, now: Milliseconds
  * Gives back what an attempt with this verdict was charged: never more than the bucket holds, and of a ceiling what the
  * store does not know to be spent yet.
  */
-export function putBack(state: KeyState, verdict: Verdict, cost: Tokens, micro: MicroTokens, now: Milliseconds): void {
+export function putBack(state: KeyState, verdict: Verdict, micro: MicroTokens, now: Milliseconds): void {
   if (!isAllowed(verdict) || verdict === VERDICT.policyAllows) return;
   const { local } = state.terms;
-  if (local !== undefined) {
-    state.tokens = Math.min(local.burst, levelAt(state, local, now) + cost);
-    state.at = Math.max(state.at, now);
-  }
+  if (local !== undefined) giveBack(state, local, micro, now);
   if (verdict === VERDICT.allowed) state.account?.takeBack(micro, now);
 }
 

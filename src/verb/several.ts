@@ -1,5 +1,5 @@
 import { InvalidOptionError, show } from '../errors.js';
-import { type AcquireAllOptions, checkAcquireAllOptions } from '../limiter/acquire-options.js';
+import { type AcquireAllOptions, checkPatience } from '../limiter/acquire-options.js';
 import { type Allowed, type Decision, type Denied, isAllowed, type Verdict } from '../limiter/decision.js';
 import { ATTEMPT } from '../limiter/judge.js';
 import type { KeyState } from '../limiter/key-state.js';
@@ -77,9 +77,8 @@ export async function acquireAll(
   limits: readonly Limit[],
   options?: AcquireAllOptions,
 ): Promise<JointDecision> {
-  const { maxWaitMs, signal } = checkAcquireAllOptions(options);
-  const time = (): Milliseconds => limiter.now();
-  const deadline = maxWaitMs === undefined ? undefined : time() + maxWaitMs;
+  const { maxWaitMs, signal } = checkPatience('acquireAll', options);
+  let deadline: Milliseconds | undefined;
   let turn: number | undefined;
   for (let round = 0; ; round++) {
     signal?.throwIfAborted();
@@ -88,8 +87,10 @@ export async function acquireAll(
     const outcome = attempt(parts, turn);
     if (outcome.allowed) return answer(parts, outcome);
     const { first, longest } = outcome;
+    const now = (parts[0] as Part).teller.now();
+    if (maxWaitMs !== undefined) deadline ??= now + maxWaitMs;
     const part = parts[first.index] as Part;
-    const patience = deadline === undefined ? undefined : Math.max(0, deadline - time());
+    const patience = deadline === undefined ? undefined : Math.max(0, deadline - now);
     // Without patience each limit may wait for an answer of the store, once.
     const hopeless =
       patience === undefined
@@ -100,7 +101,7 @@ export async function acquireAll(
     if (waited === undefined) return answer(parts, outcome);
     if (!isAllowed(waited)) return answer(parts, { ...outcome, longest: { index: first.index, verdict: waited } });
     // Its turn has come, and been charged: all together now, or not at all.
-    putBack(part.state, waited, part.cost, part.micro, part.teller.now());
+    putBack(part.state, waited, part.micro, part.teller.now());
     turn = first.index;
   }
 }
@@ -149,8 +150,8 @@ function charge({ teller, state, cost, micro }: Part, itsTurn: boolean): Verdict
 }
 
 /** Takes a charge of this very turn back, and the demand it was counted as: another limit denied. */
-function uncharge({ teller, state, cost, micro }: Part, verdict: Verdict): void {
-  putBack(state, verdict, cost, micro, teller.now());
+function uncharge({ teller, state, micro }: Part, verdict: Verdict): void {
+  putBack(state, verdict, micro, teller.now());
   if (state.account) state.account.attempted = Math.max(0, state.account.attempted - micro);
 }
 

@@ -50,7 +50,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   verb: [...FOUNDATION, 'algorithm', 'lease', 'limiter'],
 
   // The composition root, and the public API in front of it.
-  'create-limiter': [...FOUNDATION, 'version', 'seat', 'limiter', 'ceiling', 'policy', 'telemetry'],
+  'create-limiter': [...FOUNDATION, 'version', 'seat', 'lease/fleet', 'limiter', 'ceiling', 'policy', 'telemetry'],
   index: [
     ...FOUNDATION,
     'version',
