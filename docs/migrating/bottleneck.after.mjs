@@ -3,7 +3,13 @@ import { createLimiter } from 'headgate';
 
 // A download every 50 ms at the earliest, and no more than two at once.
 const limiter = await createLimiter({
-  policies: [{ name: 'downloads', local: { rate: 1, per: 50, burst: 1 }, concurrency: { limit: 2 } }],
+  policies: [
+    {
+      name: 'downloads',
+      local: { algorithm: 'leaky-bucket', rate: 1, per: 50, queue: 1_000 },
+      concurrency: { limit: 2 },
+    },
+  ],
 });
 const downloads = limiter.policy('downloads');
 
@@ -18,11 +24,10 @@ async function download(number) {
   console.log(`download ${number} is there`);
 }
 
-const patient = { maxWaitMs: Number.POSITIVE_INFINITY };
-
 async function schedule(job) {
-  await downloads.acquire('all', patient);
-  const seat = await downloads.enter('all', patient);
+  const turn = await downloads.acquire('all');
+  if (!turn.allowed) throw new Error(`A thousand wait already: ${turn.reason}.`);
+  const seat = await downloads.enter('all', { maxWaitMs: Number.POSITIVE_INFINITY });
   try {
     return await job();
   } finally {
