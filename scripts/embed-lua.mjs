@@ -8,7 +8,7 @@ const luaDirectory = new URL('../lua/', import.meta.url);
 export const generatedFile = new URL('../src/ceiling/scripts.generated.ts', import.meta.url);
 
 /** The scripts that are sent to Redis. Every other file in lua/ is a piece that these include. */
-export const entryFiles = ['lease.lua', 'heartbeat.lua', 'seats.lua'];
+export const entryFiles = ['lease.lua', 'heartbeat.lua', 'seats.lua', 'pace.lua'];
 
 /**
  * One Lua script with its `--- @include "piece"` lines expanded, each piece once, where it is first named.
@@ -73,13 +73,13 @@ export function generateModule(directory = luaDirectory) {
   ].join('\n');
 }
 
-/** The script without its lines of comment: they are a third of what each process loads and sends. */
+/** The script without its lines of comment and its indents: they are half of what each process loads and sends. */
 function withoutComments({ name, source }) {
   // A line that looks like a comment may be part of a long string.
   if (/\[=*\[/.test(source))
     throw new Error(`Expected no long brackets in ${name}.lua: comments could not be told apart.`);
   const lines = source.split('\n').filter((line) => !/^\s*(--.*)?$/.test(line));
-  return scriptOf(name, `${lines.join('\n')}\n`);
+  return scriptOf(name, `${lines.map((line) => line.trimStart()).join('\n')}\n`);
 }
 
 function scriptOf(name, source) {

@@ -1,5 +1,6 @@
 import type { Inheritance } from '../policy/policy.js';
 import type { Microseconds, MicroTokens } from '../units.js';
+import type { PaceStore } from './pace-store.js';
 import type { SeatStore } from './seat-store.js';
 
 /**
@@ -132,6 +133,8 @@ export interface CeilingStore {
   leftNow?(look: Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder' | 'window'>): MicroTokens;
   /** Counts seats; where it is missing, policies with `concurrency` are refused seats. */
   readonly seats?: SeatStore;
+  /** Reserves slots; where it is missing, a ceiling can't be a leaky bucket. */
+  readonly pacer?: PaceStore;
   /** Counts `holder` as alive in `group` and answers how many are (seen within `fleetTtlMs`). */
   heartbeat(group: string, holder: string): Promise<number>;
   close(): Promise<void>;

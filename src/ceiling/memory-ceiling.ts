@@ -4,6 +4,7 @@ import type { Microseconds, MicroTokens } from '../units.js';
 import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply, partitionOf } from './ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from './ledger.js';
 import { type Look, leftIn } from './left.js';
+import { MemoryPace } from './memory-pace.js';
 import { MemorySeats } from './memory-seats.js';
 
 /** Settings of {@link MemoryCeiling}. */
@@ -23,6 +24,7 @@ const LOOKED_AT = 2;
 export class MemoryCeiling implements CeilingStore {
   readonly ready = true;
   readonly seats: MemorySeats;
+  readonly pacer: MemoryPace;
   readonly #clock: () => Microseconds;
   readonly #newStore: 'empty' | 'full';
   readonly #random: Random | undefined;
@@ -36,6 +38,7 @@ export class MemoryCeiling implements CeilingStore {
     this.#random = options.random;
     this.#sweeper = this.#buckets();
     this.seats = new MemorySeats(options.clock);
+    this.pacer = new MemoryPace(options.clock);
   }
 
   lease(calls: readonly LeaseCall[]): Promise<LeaseReply>[] {

@@ -8,6 +8,7 @@ import { CLIENT_SHAPE, isRedisClient, type RedisClient, type ScriptArgument } fr
 import { watchGivenClient } from './redis-client-watch.js';
 import { connectRedis } from './redis-connection.js';
 import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
+import { RedisPace } from './redis-pace.js';
 import { runScript } from './redis-script.js';
 import { RedisSeats } from './redis-seats.js';
 import { type ServerTrouble, troubleWith } from './redis-server-check.js';
@@ -66,6 +67,7 @@ interface Batch {
 /** The ceilings of a fleet in Redis, by `lua/lease.lua`. */
 export class RedisCeiling implements CeilingStore {
   readonly seats: RedisSeats;
+  readonly pacer: RedisPace;
   readonly #client: RedisClient;
   readonly #prefix: string;
   readonly #newStore: 'empty' | 'full';
@@ -102,6 +104,7 @@ export class RedisCeiling implements CeilingStore {
     this.#disconnect = options.disconnect;
     this.#sendsOnce = options.sendsOnce ?? false;
     this.seats = new RedisSeats(options.client, prefix);
+    this.pacer = new RedisPace(options.client, prefix);
     this.#client.on('ready', this.#whenReady);
     this.#client.on('close', this.#whenClosed);
     // A client that connects with its first command (`lazyConnect`) would otherwise wait for one for ever.

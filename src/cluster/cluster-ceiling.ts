@@ -1,3 +1,4 @@
+import type { PaceStore } from '../ceiling/pace-store.js';
 import { CeilingError, type CeilingStore, type LeaseCall, type LeaseReply } from '../index.js';
 import { type Channel, parentChannel } from './channel.js';
 import { linkOf, type WorkerLink } from './worker-link.js';
@@ -40,12 +41,15 @@ class ClusterCeiling implements CeilingStore {
   /** All calls of a tick travel in one message, and are answered in one. */
   lease(calls: readonly LeaseCall[]): Promise<LeaseReply>[] {
     const answer = this.#closed ? closed() : this.#link.ask({ kind: 'lease', calls });
-    return calls.map(async (_, index) => {
-      const reply = (await answer)[index];
-      if (!reply) throw new CeilingError('Expected a reply for each call from the primary, got fewer.');
-      return reply;
-    });
+    return calls.map(async (_, index) => replyOf(await answer, index));
   }
+
+  readonly pacer: PaceStore = {
+    pace: (calls) => {
+      const answer = this.#closed ? closed() : this.#link.ask({ kind: 'pace', calls });
+      return calls.map(async (_, index) => replyOf(await answer, index));
+    },
+  };
 
   async heartbeat(group: string, holder: string): Promise<number> {
     return this.#closed ? closed() : this.#link.ask({ kind: 'heartbeat', group, holder });
@@ -55,6 +59,12 @@ class ClusterCeiling implements CeilingStore {
     this.#closed = true;
     this.#leave();
   }
+}
+
+function replyOf<T>(replies: readonly T[], index: number): T {
+  const reply = replies[index];
+  if (!reply) throw new CeilingError('Expected a reply for each call from the primary, got fewer.');
+  return reply;
 }
 
 function closed(): Promise<never> {

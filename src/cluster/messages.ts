@@ -1,3 +1,4 @@
+import type { PaceCall, PaceReply } from '../ceiling/pace-store.js';
 import type { LeaseCall, LeaseReply, PolicyDocument, PolicyUpdate } from '../index.js';
 
 /**
@@ -10,6 +11,7 @@ export const PROTOCOL = 1;
 /** What a worker asks; each answer carries the `id` of its question. */
 export type Question =
   | { readonly kind: 'lease'; readonly calls: readonly LeaseCall[] }
+  | { readonly kind: 'pace'; readonly calls: readonly PaceCall[] }
   | { readonly kind: 'heartbeat'; readonly group: string; readonly holder: string }
   | { readonly kind: 'watch' }
   | { readonly kind: 'list' }
@@ -23,6 +25,7 @@ export type Question =
 /** What each question is answered with. */
 export interface Answers {
   readonly lease: readonly LeaseReply[];
+  readonly pace: readonly PaceReply[];
   readonly heartbeat: number;
   /** The present state; changes follow as `policy` messages until the worker goes. */
   readonly watch: readonly PolicyUpdate[];

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { MemoryCeiling, storeClock } from '../ceiling/memory-ceiling.js';
 import {
+  CeilingError,
   type CeilingStore,
   memoryPolicySource,
   type PolicyBook,
@@ -148,6 +149,9 @@ class Server implements ClusterServer {
     switch (question.kind) {
       case 'lease':
         return Promise.all(this.ceiling.lease(question.calls));
+      case 'pace':
+        if (!this.ceiling.pacer) throw new CeilingError('The ceiling that is served has no pacer.');
+        return Promise.all(this.ceiling.pacer.pace(question.calls));
       case 'heartbeat':
         return this.ceiling.heartbeat(question.group, question.holder);
       case 'watch':

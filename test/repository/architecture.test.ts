@@ -24,7 +24,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'telemetry/observer': FOUNDATION,
   'policy/policy-source': VOCABULARY,
   'ceiling/seat-store': FOUNDATION,
-  'ceiling/ceiling-store': [...VOCABULARY, 'ceiling/seat-store'],
+  'ceiling/pace-store': FOUNDATION,
+  'ceiling/ceiling-store': [...VOCABULARY, 'ceiling/pace-store', 'ceiling/seat-store'],
 
   // The domain, from the bottom up.
   algorithm: VOCABULARY,
@@ -32,6 +33,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   telemetry: FOUNDATION,
   policy: [...FOUNDATION, 'telemetry/observer'],
   ceiling: [...VOCABULARY, 'telemetry/observer'],
+  pace: [...VOCABULARY, 'ceiling/pace-store'],
   lease: [...VOCABULARY, 'cells', 'ceiling/ceiling-store', 'telemetry/observer'],
   seat: [...VOCABULARY, 'ceiling/seat-store', 'lease/wake-queue'],
   limiter: [
