@@ -357,6 +357,61 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(await one.has(5)).toBe(true);
     });
 
+    it('gives a fixed window’s tokens once, until the next one, and no lease that outlives it', async () => {
+      const window = { rule: 'first-use', length: 100 * SECOND, start: 0, end: 0 } as const;
+      const one = caller({ policy: 'api~first-use', fence: 'api~first-use', window });
+      const first = await one.ask({ need: 10 * MICRO });
+      expect([first.granted, first.lease]).toEqual([10 * MICRO, 0]);
+      await under.pass(90 * SECOND);
+      const unmet = await one.ask({ need: MICRO, lease: 60 * SECOND });
+      expect(unmet.granted).toBe(0);
+      expect(unmet.retry).toBeLessThanOrEqual(10 * SECOND);
+      expect(unmet.retry).toBeGreaterThan(8 * SECOND);
+      expect(unmet.lease).toBeLessThan(10 * SECOND);
+      expect(unmet.lease).toBeGreaterThan(0);
+      await under.pass(11 * SECOND);
+      expect((await one.ask({ need: 10 * MICRO })).granted).toBe(10 * MICRO);
+    });
+
+    it('refuses a call that says another window of the calendar than its clock is in, unless one is under way', async () => {
+      const one = caller({ policy: 'api~day', fence: 'api~day' });
+      const windowAt = (now: number) =>
+        ({ rule: 'calendar', length: 100, start: now - 1, end: now + 100 * SECOND }) as const;
+      const refused = await one.send(one.call({ need: MICRO, window: windowAt(1) }));
+      expect(refused.status).toBe('refused');
+      const granted = await one.ask({ need: MICRO, window: windowAt(refused.now) });
+      expect(granted.granted).toBe(MICRO);
+      expect((await one.ask({ need: MICRO, window: windowAt(1) })).granted).toBe(MICRO);
+    });
+
+    it('gives a log’s tokens back when what was reported as spent is a window old', async () => {
+      const window = { rule: 'log', length: 100 * SECOND, start: 0, end: 0 } as const;
+      const one = caller({ policy: 'api~log', fence: 'api~log', window });
+      await one.ask({ need: 6 * MICRO });
+      await one.ask();
+      await under.pass(50 * SECOND);
+      await one.ask({ need: 4 * MICRO });
+      const unmet = await one.ask({ need: 3 * MICRO });
+      expect(unmet.granted).toBe(0);
+      expect(unmet.retry).toBeLessThanOrEqual(50 * SECOND);
+      expect(unmet.retry).toBeGreaterThan(48 * SECOND);
+      await under.pass(51 * SECOND);
+      expect((await one.ask({ need: 7 * MICRO })).granted).toBe(0);
+      expect((await one.ask({ need: 6 * MICRO })).granted).toBe(6 * MICRO);
+    });
+
+    it('counts two windows, of the older the part that one of now still covers', async () => {
+      const length = 1_000 * SECOND;
+      const window = { rule: 'counter', length, start: 0, end: 0 } as const;
+      const one = caller({ policy: 'api~counter', fence: 'api~counter', window });
+      const { now } = await one.ask({ need: 10 * MICRO });
+      await one.ask();
+      // A quarter into the next window three quarters of them still count.
+      await under.pass(length - (now % length) + length / 4);
+      expect((await one.ask({ need: 3 * MICRO })).granted).toBe(0);
+      expect((await one.ask({ need: 2 * MICRO })).granted).toBe(2 * MICRO);
+    });
+
     it('counts who is alive in a group, and forgets who is not (C74)', async () => {
       expect(await store.heartbeat('group', 'one')).toBe(1);
       expect(await store.heartbeat('group', 'two')).toBe(2);
