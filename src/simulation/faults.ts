@@ -98,7 +98,7 @@ function watchTerms({ server, recorder, queue }: World): void {
     const name = `${call.policy}:${call.key}`;
     const bucket = server.ceiling.inspect(call.policy, call.key)?.buckets.get(name);
     const known = versions.get(name);
-    if (!bucket || known === bucket.version) return;
+    if (!bucket || call.window || known === bucket.version) return;
     versions.set(name, bucket.version);
     if (known === undefined) return;
     // What this very call was granted came after the change.

@@ -97,7 +97,9 @@ export class Recorder {
     let bucket = this.#buckets.get(name);
     if (!bucket) {
       const terms = this.#policies.get(policy);
-      bucket = new BucketWatch(policy, key, terms && termsFor(terms, key).ceiling);
+      const ceiling = terms && termsFor(terms, key).ceiling;
+      // What other algorithms let pass is another law: B + R·w says nothing of them.
+      bucket = new BucketWatch(policy, key, ceiling?.algorithm === 'token-bucket' ? ceiling : undefined);
       this.#buckets.set(name, bucket);
     }
     return bucket;

@@ -11,7 +11,7 @@ export interface BucketReport {
   readonly key: string;
   readonly offered: Tokens;
   readonly admitted: Tokens;
-  /** Admitted ÷ what could have been: the smaller of R × time and what was offered. `undefined` without a ceiling. */
+  /** Admitted ÷ what could have been: the smaller of R × time and what was offered. `undefined` without a token bucket as ceiling. */
   readonly utilisation: number | undefined;
   /** Admitted ÷ what one exact bucket without any delay admitted of the same calls. */
   readonly ofIdeal: number;

@@ -95,8 +95,8 @@ export const holderMutations: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/grant.ts',
-        find: 'leaseEnd(flight.sentAt, flight.leaseMs)',
-        replace: 'leaseEnd(now, flight.leaseMs)',
+        find: 'leaseEnd(flight.sentAt, leaseMs)',
+        replace: 'leaseEnd(now, leaseMs)',
       },
     ],
     caughtBy: 'the lease is counted from before the call was sent',
