@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLimiter, type PolicyDocument, type TierDocument } from '../../../src/index.js';
+import { createLimiter, memoryPolicySource, type PolicyDocument, type TierDocument } from '../../../src/index.js';
 import { ManualTime, MemoryCeiling, storeClock } from '../../../src/testing.js';
 import { Chance } from '../../support/fleet/chance.js';
 
@@ -102,6 +102,32 @@ describe('a ceiling of windows', () => {
     // The first call after midnight may still say which day it was.
     expect((await apis[0]?.acquire('k', { maxWaitMs: 100 }))?.allowed).toBe(true);
     await close();
+  });
+
+  it('is another ledger than that of the algorithm before: old and new law together, across the change', async () => {
+    const time = new ManualTime();
+    const ceiling = new MemoryCeiling({ clock: storeClock(time) });
+    const policySource = memoryPolicySource([{ name: 'api', version: 1, ceiling: { rate: 1, burst: 10 } }]);
+    const limiter = await createLimiter({ time, ceiling, policySource, telemetry: false });
+    const api = limiter.policy('api');
+    const all = () => {
+      let passed = 0;
+      while (passed < 100 && api.tryAcquire('k')) passed += 1;
+      return passed;
+    };
+    expect(all()).toBe(10);
+    await limiter.policies.publish({ name: 'api', ceiling: { algorithm: 'fixed-window', limit: 7, window: '1h' } });
+    expect(all()).toBe(7);
+    await time.advance(5_000);
+    expect(all()).toBe(0);
+    await limiter.policies.publish({ name: 'api', ceiling: { algorithm: 'fixed-window', limit: 9, window: '1h' } });
+    expect(all()).toBe(2);
+    await limiter.policies.publish({ name: 'api', ceiling: { algorithm: 'fixed-window', limit: 4, window: '1h' } });
+    await time.advance(3_600_000);
+    expect(all()).toBe(4);
+    const closing = limiter.close();
+    await time.advance(1);
+    await closing;
   });
 
   it('as a counter is within a few per cent of the log where calls come at random', async () => {
