@@ -6,8 +6,10 @@ export type {
   LeaseReply,
   RefusalReply,
   ReplyHead,
+  WindowCall,
 } from './ceiling/ceiling-store.js';
 export type { NodeRedis } from './ceiling/node-redis.js';
+export type { PaceCall, PaceReply, PaceStore } from './ceiling/pace-store.js';
 export type { RedisClient } from './ceiling/redis-client.js';
 export type { SeatCall, SeatReply, SeatStore } from './ceiling/seat-store.js';
 export { createLimiter } from './create-limiter.js';
