@@ -16,7 +16,7 @@ const limiter = await createLimiter({
 });
 const tokens = limiter.policy('tokens');
 
-/** What a request usually comes to. Not the most it could: a ceiling takes back only what it does not know to be spent. */
+/** What a request usually comes to. The most it could come to would be kept from the tenant's other requests meanwhile. */
 function usualCost({ messages }) {
   const prompt = messages.reduce((length, { content }) => length + content.length, 0) / 4;
   return Math.min(BURST, Math.ceil(prompt) + USUAL_ANSWER);

@@ -72,8 +72,7 @@ export class HeadgateStore {
   }
 
   /**
-   * Gives a token back, for `skipSuccessfulRequests`. Of a ceiling outside this process it comes back only while the
-   * store has not heard that it was spent.
+   * Gives a token back, for `skipSuccessfulRequests`, as far as a refund does.
    *
    * @throws {InvalidOptionError} where {@link init} was not told of that option, or refused it
    */
