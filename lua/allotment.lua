@@ -57,7 +57,10 @@ do
     local reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO)
     local surplus = max(0, floor((((available - reserve) * hWeight) / (hungry / 2 + hWeight)) / MICRO) * MICRO)
     local earned = max(0, floor(hCredit / MICRO) * MICRO)
-    local entitled = min(ask, available, max(earned, surplus, free and needed or 0, lent and head or 0))
+    local whollyIts = alone and callRule == 0
+    local freely = whollyIts and ask or free and needed or 0
+    local most = whollyIts and max(needed, floor(available / MICRO) * MICRO) or available
+    local entitled = min(ask, most, max(earned, surplus, freely, lent and head or 0))
     granted = entitled >= head and max(0, entitled) or 0
   end
   if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end

@@ -100,10 +100,13 @@ export function allot(
     // What the holders below the level may take soon stays; the rest is for the hungry, of whom about half ask in time.
     const reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO);
     const surplus = whole(((available - reserve) * holder.weight) / (hungry / 2 + holder.weight));
+    // One that is alone has all it asks for: kept from it, what is left would serve nobody before it may ask again.
+    const whollyIts = alone && !call.window;
+    const freely = whollyIts ? ask : free ? need : 0;
     const entitled = Math.min(
       ask,
-      available,
-      Math.max(whole(holder.credit), surplus, free ? need : 0, lent ? call.head : 0),
+      whollyIts ? Math.max(need, whole(available)) : available,
+      Math.max(whole(holder.credit), surplus, freely, lent ? call.head : 0),
     );
     granted = entitled >= call.head ? Math.max(0, entitled) : 0;
   }

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '0a45a2ea5b42ff60680a247fa9a4376c3747b30e',
+  sha1: '371c2478f70e347e579d3f93b5be68de78494b39',
   source: `local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>ddddddddddddddddddddd'
 local NUMBERS_BYTES = 168
@@ -771,7 +771,10 @@ else
 local reserve = batch + ((rate - level * hungry) * horizon) / (4 * MICRO)
 local surplus = max(0, floor((((available - reserve) * hWeight) / (hungry / 2 + hWeight)) / MICRO) * MICRO)
 local earned = max(0, floor(hCredit / MICRO) * MICRO)
-local entitled = min(ask, available, max(earned, surplus, free and needed or 0, lent and head or 0))
+local whollyIts = alone and callRule == 0
+local freely = whollyIts and ask or free and needed or 0
+local most = whollyIts and max(needed, floor(available / MICRO) * MICRO) or available
+local entitled = min(ask, most, max(earned, surplus, freely, lent and head or 0))
 granted = entitled >= head and max(0, entitled) or 0
 end
 if reservedFor ~= '' and reservedFor ~= holderId then granted = min(granted, needed) end

@@ -77,9 +77,10 @@ export function lowWaterMark(demand: MicroTokens, share: Share, roundTripMs: Mil
   const batch = batchSize(demand, share);
   if (batch === 0) return 0;
   const duringTrip = (demand * (roundTripMs + TICK_ALLOWANCE_MS)) / 1_000;
-  // Callers that know nothing of each other do not come evenly: three standard deviations more is seldom exceeded.
-  const most = duringTrip + 3 * Math.sqrt(duringTrip * MICRO);
-  return Math.min(batch, Math.max(batch * LOW_WATER_OF_BATCH, most));
+  // Callers that know nothing of each other do not come evenly: three standard deviations more is seldom exceeded. Who is
+  // held to a share denies some in any case, and would only come before its turn.
+  const uneven = share.level > 0 ? 0 : 3 * Math.sqrt(duringTrip * MICRO);
+  return Math.min(batch, Math.max(batch * LOW_WATER_OF_BATCH, duringTrip + uneven));
 }
 
 /** What is left over when all have had their shares is used up by somewhat larger batches, in fewer calls. */
