@@ -275,6 +275,12 @@ export class Account implements Wallet, Sleeper, Share {
     return Math.min(this.unusedAt, this.renewAt);
   }
 
+  /** The one that has waited longest needs `cost`, and those who wait need no less. */
+  needs(cost: MicroTokens): void {
+    this.waiting = Math.max(this.waiting, cost);
+    this.waitingHead = cost;
+  }
+
   /** Whether those who wait need more than there is, or more has been charged than there was. */
   get lacking(): boolean {
     return this.waiting > this.balance || this.debt > 0;

@@ -129,8 +129,8 @@ export class Keeper {
   /** Fetches at once where that can be: answers whether `cost` is there now. `counted`: those who wait need it. */
   fetchNow(account: Account, cost: MicroTokens, counted: boolean, now: Milliseconds): boolean {
     if (!this.#parts.store.leaseNow || !this.#breaker.admits(now) || !this.#mayAsk(account, cost, now)) return false;
-    // Whoever is served now is the first of those who wait: others may have left since that was written down.
-    if (counted) account.waitingHead = cost;
+    // The first of those who wait: others may have left, or been held back by the local tier, since that was noted.
+    if (counted) account.needs(cost);
     else account.missed = Math.max(account.missed, cost);
     const call = this.#prepare(account, now);
     if (call) this.#courier.sendNow(call, account);

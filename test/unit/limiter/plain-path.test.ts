@@ -55,7 +55,7 @@ describe('the plain path', () => {
           expect(plain.limiter.stats()).toEqual(close.limiter.stats());
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 300 },
     );
   });
 
