@@ -194,7 +194,7 @@ describe('waiting for several limits at once', () => {
         expect(limiter.policy('service').decide('all', 10).allowed).toBe(true);
         await closed(limiter, time);
       }),
-      { numRuns: 40 },
+      { numRuns: 300 },
     );
   });
 });
