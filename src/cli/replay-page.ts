@@ -25,7 +25,7 @@ export function replayPage(outcome: ReplayOutcome): string {
         [count(denied), 'denied'],
         [count(keys), 'keys'],
       ]),
-      `<h2>Requests a ${unitOf(report).name}</h2>`,
+      `<h2>Requests per ${unitOf(report).name}, over the time since the first</h2>`,
       timePlot(plot),
       legend(plot),
       '<h2>All requests</h2>',
@@ -56,7 +56,7 @@ function plotOf(report: ReplayReport): TimePlot {
   const unit = unitOf(report);
   const perUnit = (counts: readonly number[]): number[] => counts.map((n) => (n * unit.micros) / every);
   return {
-    label: `Requests a ${unit.name} over time, admitted and denied`,
+    label: `Requests per ${unit.name} over time, admitted and denied`,
     durationMs: (every / 1_000) * Math.max(1, admitted.length),
     binMs: every / 1_000,
     bands: [

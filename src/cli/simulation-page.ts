@@ -43,7 +43,7 @@ export function simulationPage(scenario: Scenario, report: Report): string {
     verdict: { text: verdictText(report), good: report.windowsOver === 0 },
     body: [
       `<p class="note">${count(instances)} instances over ${seconds(report.durationMs)} of their time, seed ${report.seed};
-figures are those of the last ${seconds(report.measuredMs)}, windows are watched from the start.</p>`,
+figures are those of the last ${seconds(report.measuredMs)}, windows are watched from the start. In the plots an event is marked where it ended.</p>`,
       figures([
         [first?.utilisation === undefined ? '–' : percent(first.utilisation), 'utilisation'],
         [percent(first?.ofIdeal ?? others.ofIdeal), 'of what an ideal bucket admits'],
