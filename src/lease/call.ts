@@ -36,12 +36,13 @@ export function composeCall(
   const first = account.era === '';
   const demand = account.demand.perSecond();
 
-  const need = Math.max(0, Math.min(account.waiting + account.missed + account.debt, terms.burst) - account.balance);
-  const head = Math.min(need, Math.max(0, (account.waitingHead || account.missed || account.debt) - account.balance));
   const target = idle || first || returnAll ? 0 : Math.min(batchSize(demand, account), terms.burst);
-  // Who needs more than it has can spare none of it: what went out with the call would be lacking when the answer comes.
-  const spare = need > 0 && !returnAll ? 0 : spareOf(account, target, idle || returnAll, terms);
-  const want = Math.max(0, target - (account.balance - spare));
+  const spare = spareOf(account, target, idle || returnAll, terms);
+  // What goes back with the call is not there when the answer comes: counted as in hand, it would be lacking again and again.
+  const kept = account.balance - spare;
+  const need = Math.max(0, Math.min(account.waiting + account.missed + account.debt, terms.burst) - kept);
+  const head = Math.min(need, Math.max(0, (account.waitingHead || account.missed || account.debt) - kept));
+  const want = Math.max(0, target - kept);
   const low = account.balance < account.lowWater;
   if (need === 0 && !low && spare === 0 && account.disown === 0 && !account.forced) return undefined;
 

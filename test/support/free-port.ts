@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 
-const LOWEST = 10_000;
+/** Nodes of a Redis Cluster talk to each other at their own port + 10,000: no server may be put there. */
+const LOWEST = 12_000;
 const HIGHEST = 22_000;
 
 /**
