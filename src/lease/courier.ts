@@ -39,7 +39,7 @@ export class Courier {
 
   /** Sends the calls of one tick; `callers[i]` made `calls[i]`, and its flight is that of the call. */
   send(calls: readonly LeaseCall[], callers: readonly Account[], now: Milliseconds): void {
-    const { observer, store, time, deadlineMs, landed, lost } = this.#parts;
+    const { observer, store, time, deadlineMs } = this.#parts;
     const trip = new Trip(calls.length);
     const flights = callers.map((account) => account.flight as Flight);
     const lose = (i: number, error: Error): void => {
@@ -47,20 +47,19 @@ export class Courier {
       const flight = flights[i] as Flight;
       if (account.flight !== flight) return;
       trip.failed(error);
-      lost(account, flight, error);
+      this.#lose(account, flight, error);
+    };
+    const land = (i: number, reply: LeaseReply): void => {
+      const account = callers[i] as Account;
+      const flight = flights[i] as Flight;
+      if (account.flight !== flight || reply.seq !== flight.seq) return;
+      if (reply.status === 'granted') trip.granted += reply.granted / MICRO;
+      this.#land(account, flight, reply);
     };
     this.#underWay += calls.length;
     const end = observer.roundTrip(trip.start(calls), () => {
       for (const [i, reply] of repliesOf(store, calls).entries()) {
-        reply
-          .then((reply) => {
-            const account = callers[i] as Account;
-            const flight = flights[i] as Flight;
-            if (account.flight !== flight || reply.seq !== flight.seq) return;
-            if (reply.status === 'granted') trip.granted += reply.granted / MICRO;
-            landed(account, flight, reply);
-          })
-          .catch((error: unknown) => lose(i, asError(error)));
+        reply.then((reply) => land(i, reply)).catch((error: unknown) => lose(i, asError(error)));
       }
     });
     const deadline = time.after(deadlineMs, () => {
@@ -68,31 +67,65 @@ export class Courier {
       for (let i = 0; i < calls.length; i++) lose(i, error);
     });
     for (const flight of flights) {
-      flight.settle = () => {
-        this.#settled();
+      flight.settle = this.#settleOnce(() => {
         if (!trip.settled()) return;
         deadline.cancel();
         end(trip.end(time.now() - now));
-      };
+      });
     }
   }
 
   /** A store in this process answers within the call; nothing can be late or doubled. */
   sendNow(call: LeaseCall, account: Account): void {
-    const { store, landed, lost } = this.#parts;
+    const { store } = this.#parts;
     const flight = account.flight as Flight;
     this.#underWay += 1;
-    flight.settle = () => this.#settled();
+    flight.settle = this.#settleOnce(() => {});
+    let reply: LeaseReply;
     try {
-      landed(account, flight, (store as Required<CeilingStore>).leaseNow(call));
+      reply = (store as Required<CeilingStore>).leaseNow(call);
     } catch (error) {
-      if (account.flight === flight) lost(account, flight, asError(error));
+      this.#lose(account, flight, asError(error));
+      return;
+    }
+    this.#land(account, flight, reply);
+  }
+
+  /** What is thrown before the account has been told that the call is over loses the call. */
+  #land(account: Account, flight: Flight, reply: LeaseReply): void {
+    try {
+      this.#parts.landed(account, flight, reply);
+    } catch (error) {
+      if (account.flight === flight) this.#lose(account, flight, asError(error));
+      else this.#broken(flight, error);
     }
   }
 
-  #settled(): void {
-    this.#underWay -= 1;
-    if (this.#underWay === 0) this.#home?.();
+  #lose(account: Account, flight: Flight, error: Error): void {
+    try {
+      this.#parts.lost(account, flight, error);
+    } catch (error) {
+      if (account.flight === flight) account.flight = undefined;
+      account.disown ||= flight.seq;
+      this.#broken(flight, error);
+    }
+  }
+
+  /** A fault here or in who waited for the answer: told, and no call is left for a limiter that closes to wait for. */
+  #broken(flight: Flight, error: unknown): void {
+    flight.settle();
+    this.#parts.observer.trouble(asError(error));
+  }
+
+  #settleOnce(then: () => void): () => void {
+    let settled = false;
+    return () => {
+      if (settled) return;
+      settled = true;
+      this.#underWay -= 1;
+      if (this.#underWay === 0) this.#home?.();
+      then();
+    };
   }
 }
 

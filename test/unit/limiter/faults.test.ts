@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CeilingStore } from '../../../src/ceiling/ceiling-store.js';
+import type { CeilingStore, LeaseCall, LeaseReply } from '../../../src/ceiling/ceiling-store.js';
 import { MemoryCeiling, storeClock } from '../../../src/ceiling/memory-ceiling.js';
 import type { LimiterOptions } from '../../../src/limiter/options.js';
 import type { PolicySource } from '../../../src/policy/policy-source.js';
@@ -37,10 +37,35 @@ describe('a store that', () => {
   const explode = (): never => {
     throw new Error('a bug in the store');
   };
+  /** Breaks what takes it when that is half done. */
+  const breaksOff = (call: LeaseCall): LeaseReply => ({
+    status: 'granted',
+    seq: call.seq,
+    now: 1,
+    get era() {
+      return explode();
+    },
+    version: 0,
+    burst: call.burst,
+    rateNum: call.rateNum,
+    rateDen: call.rateDen,
+    granted: call.need + call.want,
+    lease: 0,
+    level: 0,
+    horizon: 0,
+    next: 0,
+    retry: 0,
+    giveBack: false,
+    conflict: false,
+    incarnation: 1,
+    certainUntil: 1,
+  });
   const broken: [string, Partial<CeilingStore>][] = [
     ['throws instead of rejecting', { lease: explode }],
     ['rejects with no error', { lease: (calls) => calls.map(() => Promise.reject(undefined)) }],
     ['answers nonsense', { lease: (calls) => calls.map(() => Promise.resolve(undefined as never)) }],
+    ['breaks off in its answer', { lease: (calls) => calls.map((call) => Promise.resolve(breaksOff(call))) }],
+    ['answers in this process, and breaks off', { leaseNow: breaksOff }],
     ['answers nothing at all', { lease: () => [] }],
     ['throws at the heartbeat', { heartbeat: explode }],
     ['rejects the heartbeat', { heartbeat: () => Promise.reject(new Error('no')) }],
