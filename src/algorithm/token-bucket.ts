@@ -1,5 +1,6 @@
 import type { LocalTerms } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
+import { exactWait } from './wait.js';
 
 /**
  * A token bucket as two numbers: `tokens` held at the time `at`. It gains `ratePerMs` continuously and holds at most
@@ -35,9 +36,6 @@ export function take(bucket: TokenBucket, level: Tokens, cost: Tokens, now: Mill
  */
 export function waitFor(bucket: TokenBucket, terms: LocalTerms, cost: Tokens, now: Milliseconds): Milliseconds {
   if (levelAt(bucket, terms, now) >= cost) return 0;
-  let wait = Math.ceil((cost - bucket.tokens) / terms.ratePerMs - (now - bucket.at));
-  if (wait < 1) wait = 1;
-  while (levelAt(bucket, terms, now + wait) < cost) wait += Math.max(1, wait * Number.EPSILON);
-  while (wait > 1 && levelAt(bucket, terms, now + wait - 1) >= cost) wait -= 1;
-  return wait;
+  const guess = (cost - bucket.tokens) / terms.ratePerMs - (now - bucket.at);
+  return exactWait(guess, now, (at) => levelAt(bucket, terms, at) >= cost);
 }

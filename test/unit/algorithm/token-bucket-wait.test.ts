@@ -21,4 +21,22 @@ describe('how long a caller is told to wait', () => {
     expect((33 - 0.3) / 0.001).toBeGreaterThan(32_700);
     expect(around({ tokens: 0.3, ratePerMs: 0.001, cost: 33 })).toEqual({ wait: 32_700, there: true, earlier: false });
   });
+
+  it('is found at once where a last digit of the tokens takes an age to earn', () => {
+    // 2^-46 of a token is missing, which 10^-25 a millisecond earns in 4,500 years; half of that rounds up to it.
+    const tokens = 100 - 2 ** -46;
+    const { wait, there, earlier } = around({ tokens, ratePerMs: 1e-25, cost: 100 });
+    expect({ there, earlier }).toEqual({ there: true, earlier: false });
+    expect(wait).toBeLessThan(2 ** -46 / 1e-25);
+    expect(wait).toBeGreaterThan((2 ** -46 / 1e-25) * 0.49);
+  });
+
+  it('is a number of milliseconds also where there are more than 2^53', () => {
+    for (const ratePerMs of [1e-15, 1e-19, 1e-25]) {
+      const bucket = { tokens: 0, at: 0 };
+      const wait = waitFor(bucket, { ratePerMs, burst: 100 }, 100, 0);
+      expect(levelAt(bucket, { ratePerMs, burst: 100 }, wait)).toBeGreaterThanOrEqual(100);
+      expect(wait).toBeGreaterThan((100 / ratePerMs) * 0.99);
+    }
+  });
 });
