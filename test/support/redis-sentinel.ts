@@ -8,6 +8,8 @@ import { ServerProcess } from './server-process.js';
 
 const SENTINELS = 3;
 const MASTER_NAME = 'ceiling';
+/** A replica gets its data at once, from whoever is the master: not after the five seconds that Redis waits for more of them. */
+const PROMPT = ['--repl-diskless-sync-delay', '0'];
 
 /** A master, two replicas and three sentinels that watch them, on 127.0.0.1. */
 export class RedisSentinels {
@@ -18,9 +20,9 @@ export class RedisSentinels {
   readonly #replicas: readonly RedisServer[];
 
   static async start(): Promise<RedisSentinels> {
-    const master = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
+    const master = await RedisServer.start({ args: PROMPT });
     const replicas = await Promise.all(
-      [0, 1].map(() => RedisServer.start({ args: ['--replicaof', '127.0.0.1', String(master.port)] })),
+      [0, 1].map(() => RedisServer.start({ args: [...PROMPT, '--replicaof', '127.0.0.1', String(master.port)] })),
     );
     const sentinels = await Promise.all(Array.from({ length: SENTINELS }, () => startSentinel(master.port)));
     return new RedisSentinels(master, replicas, sentinels);
