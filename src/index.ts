@@ -93,6 +93,7 @@ export {
 } from './telemetry/observer.js';
 export type { Random, Time, Timer } from './time.js';
 export type { EpochMilliseconds, Microseconds, MicroTokens, Milliseconds, Period, Tokens } from './units.js';
+export { DeniedError } from './verb/denied-error.js';
 export {
   type PartialDecision,
   peek,
@@ -103,6 +104,7 @@ export {
   upTo,
 } from './verb/one-limit.js';
 export type { Reservation } from './verb/reservation.js';
+export { type ScheduleOptions, schedule, type WrapOptions, wrap } from './verb/schedule.js';
 export {
   type AllAllowed,
   acquireAll,

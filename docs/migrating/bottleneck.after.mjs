@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLimiter } from 'headgate';
+import { createLimiter, schedule } from 'headgate';
 
 // A download every 50 ms at the earliest, and no more than two at once.
 const limiter = await createLimiter({
@@ -24,18 +24,7 @@ async function download(number) {
   console.log(`download ${number} is there`);
 }
 
-async function schedule(job) {
-  const turn = await downloads.acquire('all');
-  if (!turn.allowed) throw new Error(`A thousand wait already: ${turn.reason}.`);
-  const seat = await downloads.enter('all', { maxWaitMs: Number.POSITIVE_INFINITY });
-  try {
-    return await job();
-  } finally {
-    seat.release();
-  }
-}
-
-await Promise.all([1, 2, 3, 4, 5, 6].map((number) => schedule(() => download(number))));
+await Promise.all([1, 2, 3, 4, 5, 6].map((number) => schedule(downloads, 'all', () => download(number))));
 console.log(`${mostAtOnce} at once`);
 
 await limiter.close();

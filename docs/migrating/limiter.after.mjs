@@ -1,4 +1,4 @@
-import { createLimiter } from 'headgate';
+import { createLimiter, schedule } from 'headgate';
 
 const limiter = await createLimiter({
   policies: [
@@ -8,14 +8,13 @@ const limiter = await createLimiter({
 });
 
 // Mails leave five a second.
-const mails = limiter.policy('mails').key('all');
+const mails = limiter.policy('mails');
 
-async function send(number) {
-  await mails.acquire({ maxWaitMs: Number.POSITIVE_INFINITY });
+function send(number) {
   console.log(`mail ${number} sent`);
 }
 
-await Promise.all(Array.from({ length: 12 }, (_, i) => send(i + 1)));
+await Promise.all(Array.from({ length: 12 }, (_, i) => schedule(mails, 'all', () => send(i + 1))));
 
 // Lookups are refused beyond three a minute.
 const lookups = limiter.policy('lookups').key('all');

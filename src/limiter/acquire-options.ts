@@ -61,25 +61,30 @@ const NONE_GIVEN: CheckedOptions = {
   priority: 0,
   maxQueued: NO_BOUND,
 };
-const PATIENCE = ['maxWaitMs', 'signal'];
-const OF_ACQUIRE = ['cost', ...PATIENCE, 'priority', 'maxQueued'];
 
-/** What each option is to be, where it is given; a cost is checked with the policy. */
-const CHECKS: Readonly<Record<string, readonly [expected: string, fits: (value: never) => boolean]>> = {
-  cost: ['', () => true],
+/** What an option is to be, where it is given. */
+export type Check = readonly [expected: string, fits: (value: never) => boolean];
+
+const PATIENCE = {
   maxWaitMs: ['a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0],
   signal: ['an AbortSignal', (value: AbortSignal | null) => typeof value?.addEventListener === 'function'],
+} satisfies Record<string, Check>;
+
+/** The options of `acquire`; a cost is checked with the policy. */
+export const OF_ACQUIRE = {
+  cost: ['', () => true],
+  ...PATIENCE,
   priority: ['a whole number', Number.isSafeInteger],
   maxQueued: [
     'a whole number, 0 or more',
     (value: number) => value === NO_BOUND || (Number.isSafeInteger(value) && value >= 0),
   ],
-};
+} satisfies Record<string, Check>;
 
 /** Checks the options of one call; the cost itself is checked with the policy. */
 export function checkAcquireOptions(options: AcquireOptions | undefined): CheckedOptions {
   if (options === undefined) return NONE_GIVEN;
-  check('acquire', OF_ACQUIRE, options);
+  checkOptions('acquire', OF_ACQUIRE, options);
   const { cost = 1, maxWaitMs, signal, priority = 0, maxQueued = NO_BOUND } = options;
   return { cost, maxWaitMs, signal, priority, maxQueued };
 }
@@ -87,20 +92,22 @@ export function checkAcquireOptions(options: AcquireOptions | undefined): Checke
 /** Checks the options of a call that has no others. */
 export function checkPatience(verb: string, options: EnterOptions | undefined): Patience {
   if (options === undefined) return NONE_GIVEN;
-  check(verb, PATIENCE, options);
+  checkOptions(verb, PATIENCE, options);
   return { maxWaitMs: options.maxWaitMs, signal: options.signal };
 }
 
 /** @throws InvalidOptionError where `options` is no object, or has one that `verb` does not know or can't use */
-function check(verb: string, known: readonly string[], options: object): void {
+export function checkOptions(verb: string, checks: Readonly<Record<string, Check>>, options: object): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidOptionError(`Expected the options of \`${verb}\` to be an object, got ${show(options)}.`);
   }
   for (const [name, value] of Object.entries(options)) {
-    if (!known.includes(name)) {
-      throw new InvalidOptionError(`Expected an option of \`${verb}\` (${known.join(', ')}), got ${show(name)}.`);
+    const check = checks[name];
+    if (check === undefined) {
+      const known = Object.keys(checks).join(', ');
+      throw new InvalidOptionError(`Expected an option of \`${verb}\` (${known}), got ${show(name)}.`);
     }
-    const [expected, fits] = CHECKS[name] as (typeof CHECKS)[string];
+    const [expected, fits] = check;
     if (value === undefined || fits(value as never)) continue;
     throw new InvalidOptionError(`Expected \`${name}\` to be ${expected}, got ${show(value)}.`);
   }

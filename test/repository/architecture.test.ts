@@ -49,7 +49,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
 
   // What can be asked of a limiter besides its methods: functions, so that nobody carries those he does not use.
-  verb: [...FOUNDATION, 'algorithm', 'lease', 'limiter'],
+  verb: [...VOCABULARY, 'algorithm', 'lease', 'limiter', 'seat'],
 
   // The composition root, and the public API in front of it.
   'create-limiter': [...FOUNDATION, 'version', 'seat', 'lease/fleet', 'limiter', 'ceiling', 'policy', 'telemetry'],

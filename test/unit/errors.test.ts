@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../src/errors.js';
+import { noSeat } from '../../src/seat/seat.js';
+import { DeniedError } from '../../src/verb/denied-error.js';
 
 const PAGE = readFileSync(new URL('../../docs/reference/errors.md', import.meta.url), 'utf8');
 const SECTIONS = new Map(
@@ -19,6 +21,7 @@ const EXAMPLES = [
   new errors.InvalidKeyError('x'),
   new errors.InvalidCostError(-1),
   new errors.CostAboveBurstError(3, 'local', 2),
+  new DeniedError('x', noSeat('full')),
   new errors.CeilingError('x', { cause: new Error('why') }),
   new errors.RedisClientError('x'),
   new errors.MissingPeerError('ioredis', 'redis'),
@@ -36,7 +39,9 @@ describe('errors', () => {
       expect(SECTIONS.get(error.code)).toContain(`\`${error.name}\`.`);
       expect(error).toBeInstanceOf(errors.HeadgateError);
     }
-    const classes = Object.entries(errors).filter(([name]) => /Error$/.test(name) && name !== 'HeadgateError');
+    const classes = Object.entries({ ...errors, DeniedError }).filter(
+      ([name]) => /Error$/.test(name) && name !== 'HeadgateError',
+    );
     expect(classes.map(([name]) => name).sort()).toEqual(EXAMPLES.map(({ name }) => name).sort());
   });
 

@@ -1,0 +1,96 @@
+import { InvalidOptionError, show } from '../errors.js';
+import { type AcquireOptions, type Check, checkOptions, OF_ACQUIRE } from '../limiter/acquire-options.js';
+import type { PolicyLimiter } from '../limiter/policy-limiter.js';
+import { termsFor } from '../policy/policy.js';
+import type { Milliseconds, Tokens } from '../units.js';
+import { DeniedError } from './denied-error.js';
+import { reserve } from './one-limit.js';
+
+/** Options of {@link schedule}. */
+export interface ScheduleOptions<Result = unknown> extends AcquireOptions {
+  /** How long the call may wait, for its seat and its tokens together: 0 or more. Default: for as long as it takes. */
+  readonly maxWaitMs?: Milliseconds;
+  /**
+   * What the call has cost, now that it has ended: 0 gives all of it back, such as where it failed before it did
+   * anything. Not told of a call that was not made. Default: what it was charged.
+   */
+  readonly settle?: (outcome: PromiseSettledResult<Result>) => Tokens;
+}
+
+/** Options of {@link wrap}. */
+export interface WrapOptions<Args extends unknown[] = never, Result = unknown>
+  extends Omit<ScheduleOptions<Result>, 'cost'> {
+  /** Whose limit it is, for all calls or by their arguments. */
+  readonly key: string | ((...args: Args) => string);
+  /** Tokens a call takes, for all or by their arguments. Default 1. */
+  readonly cost?: Tokens | ((...args: Args) => Tokens);
+}
+
+const aFunction: Check = ['a function', (value) => typeof value === 'function'];
+const OF_SCHEDULE = { ...OF_ACQUIRE, settle: aFunction };
+const OF_WRAP = {
+  key: ['a key or a function', (value) => typeof value === 'string' || typeof value === 'function'],
+  ...OF_SCHEDULE,
+} satisfies Record<string, Check>;
+
+/**
+ * Calls `run` once its turn has come, and answers what it does. Takes a seat where the policy has `concurrency`, then
+ * `cost` tokens, as `acquire` does; the seat is kept until the call has ended. In that order, so that calls begin when
+ * they are charged: those that had paid before they were seated could begin all at once.
+ *
+ *     const user = await schedule(github, 'installation-7', () => fetchUser('octocat'));
+ *
+ * @throws {DeniedError} where the limit denies; then `run` has not been called
+ * @throws as `acquire`; whatever `run` and `settle` throw. Rejects with the signal's reason where it is aborted first
+ */
+export async function schedule<Result>(
+  limit: PolicyLimiter,
+  key: string,
+  run: () => Result | PromiseLike<Result>,
+  options: ScheduleOptions<Result> = {},
+): Promise<Result> {
+  checkOptions('schedule', OF_SCHEDULE, options);
+  const { settle, maxWaitMs = Number.POSITIVE_INFINITY, ...acquire } = options;
+  const { cost = 1, signal } = acquire;
+  limit.teller.micro(key, cost);
+  const deadline = limit.teller.now() + maxWaitMs;
+  const left = (): Milliseconds => Math.max(0, deadline - limit.teller.now());
+
+  const seated = termsFor(limit.policy, key).concurrency !== undefined;
+  const seat = seated ? await limit.enter(key, { maxWaitMs, ...(signal && { signal }) }) : undefined;
+  if (seat?.allowed === false) throw new DeniedError(limit.policy.name, seat);
+  try {
+    // Whenever the call ends, what it has cost can still be settled.
+    const expiresAfterMs = Number.POSITIVE_INFINITY;
+    const reservation = await reserve(limit, key, { ...acquire, maxWaitMs: left(), expiresAfterMs });
+    const { decision } = reservation;
+    if (!decision.allowed) throw new DeniedError(limit.policy.name, decision);
+    const [outcome] = await Promise.allSettled([(async () => run())()]);
+    if (settle) reservation.settle(settle(outcome));
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  } finally {
+    seat?.release();
+  }
+}
+
+/**
+ * A function that calls `fn` with its own arguments and `this`, each time as {@link schedule} does.
+ *
+ *     const getUser = wrap(github, fetchUser, { key: (name, tenant) => tenant });
+ *
+ * @throws {InvalidOptionError}
+ */
+export function wrap<This, Args extends unknown[], Result>(
+  limit: PolicyLimiter,
+  fn: (this: This, ...args: Args) => Result | PromiseLike<Result>,
+  options: WrapOptions<Args, Result>,
+): (this: This, ...args: Args) => Promise<Result> {
+  if (typeof fn !== 'function') throw new InvalidOptionError(`Expected \`fn\` to be a function, got ${show(fn)}.`);
+  checkOptions('wrap', OF_WRAP, options);
+  const { key, cost = 1, ...rest } = options;
+  return async function (...args) {
+    const ofCall = { ...rest, cost: typeof cost === 'function' ? cost(...args) : cost };
+    return schedule(limit, typeof key === 'function' ? key(...args) : key, () => fn.apply(this, args), ofCall);
+  };
+}
