@@ -13,6 +13,7 @@ import {
   type PolicyRule,
   type ResponseOutcome,
 } from './gate-options.js';
+import type { WaitSignal } from './hang-up.js';
 import { remember, rulingsOf } from './rulings-of.js';
 import { settlement } from './settlement.js';
 import { SetupWarnings } from './setup-warnings.js';
@@ -70,7 +71,7 @@ export class Gate<Request> {
    * @param signal ends the wait of a request whose client has hung up
    * @throws what `key`, `cost`, `skip`, `policy` and `response` throw, and what `acquire` does of their answers
    */
-  async pass(request: Request, carrier: object, signal?: AbortSignal): Promise<Passage> {
+  async pass(request: Request, carrier: object, signal?: WaitSignal): Promise<Passage> {
     const { skip, shadow } = this.#options;
     if (skip !== undefined && (await skip(request))) return SKIPPED;
     let rulings: readonly Ruling[];
@@ -97,9 +98,12 @@ export class Gate<Request> {
     return headersFor(rulingsOf(carrier), this.#options, systemTime.wallNow());
   }
 
-  async #rulings(request: Request, signal: AbortSignal | undefined): Promise<readonly Ruling[]> {
+  async #rulings(request: Request, signal: WaitSignal | undefined): Promise<readonly Ruling[]> {
     const { maxWaitMs, rules } = this.#options;
-    const patience = { ...(maxWaitMs !== undefined && { maxWaitMs }), ...(signal && { signal }) };
+    const patience = {
+      ...(maxWaitMs !== undefined && { maxWaitMs }),
+      ...(signal && { signal: signal as AbortSignal }),
+    };
     const limits: Required<Limit>[] = [];
     for (const rule of rules) {
       signal?.throwIfAborted();

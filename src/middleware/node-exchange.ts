@@ -3,6 +3,7 @@ import type { LimitResponse } from '../http/index.js';
 import { type TrustedProxies, trustedProxies } from '../key/index.js';
 import type { AddressSource } from './client-address.js';
 import type { Gate, Passage } from './gate.js';
+import { HangUp } from './hang-up.js';
 
 /** Takes a Node request through a gate; the wait ends when the client hangs up. */
 export async function passNode<Request>(
@@ -10,18 +11,11 @@ export async function passNode<Request>(
   request: Request,
   { incoming, outgoing }: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
 ): Promise<Passage> {
-  const gone = new AbortController();
-  const hangUp = (): void => gone.abort();
-  outgoing.once('close', hangUp);
-  try {
-    const passage = await gate.pass(request, incoming, gone.signal);
-    // Somebody else has answered while it waited, such as a time limit: there is nothing left to say or do.
-    if (outgoing.headersSent) return { outcome: 'gone' };
-    if (passage.outcome === 'allowed') settleAtEnd(passage.settle, outgoing);
-    return passage;
-  } finally {
-    outgoing.off('close', hangUp);
-  }
+  const passage = await gate.pass(request, incoming, new HangUp(outgoing));
+  // Somebody else has answered while it waited, such as a time limit: there is nothing left to say or do.
+  if (outgoing.headersSent) return { outcome: 'gone' };
+  if (passage.outcome === 'allowed') settleAtEnd(passage.settle, outgoing);
+  return passage;
 }
 
 function settleAtEnd(settle: (Passage & { outcome: 'allowed' })['settle'], outgoing: ServerResponse): void {
