@@ -9,6 +9,8 @@ import { parsePolicies } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
+import { staticPolicySource } from './policy/static-source.js';
+import { diagnosticsObserver } from './telemetry/diagnostics.js';
 import { guardedObserver } from './telemetry/guarded-observer.js';
 import { type Observer, silentObserver } from './telemetry/observer.js';
 import { randomId, systemTime } from './time.js';
@@ -28,7 +30,6 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   const time = options.time ?? systemTime;
   const random = options.random ?? Math.random;
   const instanceId = options.instanceId ?? randomId();
-  const { diagnosticsObserver } = await import('./telemetry/diagnostics.js');
   const observed = diagnosticsObserver(await observerOf(options), instanceId);
   const observer = withTrouble(observed, options.onTrouble ?? warnOnce());
   const store = await ceilingStore(options, observer);
@@ -99,10 +100,7 @@ async function seatDesk(policies: readonly Policy[]): Promise<SeatDeskClass | un
 
 async function policySource(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<PolicySource> {
   if (options.policySource) return options.policySource;
-  if (options.nats === undefined) {
-    const { staticPolicySource } = await import('./policy/static-source.js');
-    return staticPolicySource(options.policies ?? []);
-  }
+  if (options.nats === undefined) return staticPolicySource(options.policies ?? []);
   const { natsPolicySource } = await import('./policy/nats-source.js');
   return natsPolicySource({ nats: options.nats });
 }

@@ -1,7 +1,6 @@
 // What is measured on this machine's clock, and so differs from run to run.
-import { MemoryCeiling } from '../../dist/ceiling/memory-ceiling.js';
-import { createLimiter } from '../../dist/index.js';
-import { parsePolicy } from '../../dist/policy/parse-policy.js';
+import { createLimiter, parsePolicy } from 'headgate';
+import { MemoryCeiling } from 'headgate/testing';
 
 const MICRO = 1_000_000;
 

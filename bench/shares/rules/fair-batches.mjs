@@ -1,10 +1,10 @@
 // Batches gated by the fair level as they were before what is left over was shared by the hungry alone: surplus T is
 // divided by all holders, and where batches are too small whoever comes first is served. The prototype's rule.
 
-import { fairLevel } from '../../../dist/ceiling/allotment.js';
-import { LONGEST_US, refillTime } from '../../../dist/ceiling/exact.js';
+import { fairLevel } from '../../../src/ceiling/allotment.ts';
+import { LONGEST_US, refillTime } from '../../../src/ceiling/exact.ts';
 
-export { demandClass, fairLevel, joinMembers, leaveMembers } from '../../../dist/ceiling/allotment.js';
+export { demandClass, fairLevel, joinMembers, leaveMembers } from '../../../src/ceiling/allotment.ts';
 
 const MICRO = 1_000_000;
 const whole = (amount) => (amount > 0 ? Math.floor(amount / MICRO) * MICRO : 0);

@@ -1,7 +1,7 @@
 // First come first served: whoever asks gets what it asks for, up to T ÷ (holders + 1), and may ask again at once.
-import { LONGEST_US, refillTime } from '../../../dist/ceiling/exact.js';
+import { LONGEST_US, refillTime } from '../../../src/ceiling/exact.ts';
 
-export { demandClass, fairLevel, joinMembers, leaveMembers } from '../../../dist/ceiling/allotment.js';
+export { demandClass, fairLevel, joinMembers, leaveMembers } from '../../../src/ceiling/allotment.ts';
 
 const MICRO = 1_000_000;
 

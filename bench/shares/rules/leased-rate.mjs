@@ -1,10 +1,10 @@
 // Leased refill rates: each holder has a sub-bucket that fills at its max-min share and holds two batches; what runs over
 // is gone, as it would be where the holder refills by itself.
 
-import { fairLevel } from '../../../dist/ceiling/allotment.js';
-import { LONGEST_US, refillTime } from '../../../dist/ceiling/exact.js';
+import { fairLevel } from '../../../src/ceiling/allotment.ts';
+import { LONGEST_US, refillTime } from '../../../src/ceiling/exact.ts';
 
-export { demandClass, fairLevel, joinMembers, leaveMembers } from '../../../dist/ceiling/allotment.js';
+export { demandClass, fairLevel, joinMembers, leaveMembers } from '../../../src/ceiling/allotment.ts';
 
 const MICRO = 1_000_000;
 
