@@ -30,6 +30,8 @@ export default defineConfig({
           // The files share one Redis and one NATS server, and freeze or kill servers of their own: side by side on few
           // cores they would fail each other's deadlines.
           fileParallelism: false,
+          // The same of fleets of processes: as many play side by side as mostly wait.
+          maxConcurrency: 3,
           testTimeout: 20_000,
           hookTimeout: 20_000,
         },

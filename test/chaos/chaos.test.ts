@@ -11,17 +11,21 @@ const full = process.env['HEADGATE_CHAOS'] === 'full';
 
 describe('a fleet of processes on real servers keeps its bound:', () => {
   const outcomes = new Map<Scenario, Outcome>();
+  const changed = new Map<Scenario, Outcome>();
   let instance: Awaited<ReturnType<typeof bundleInstance>>;
   let processes: ProcessPool;
+  /** For short faults side by side. */
+  let shared: ProcessPool;
 
   beforeAll(async () => {
     instance = await bundleInstance();
-    processes = new ProcessPool(instance.program, !full);
+    shared = new ProcessPool(instance.program, true);
+    processes = full ? new ProcessPool(instance.program, false) : shared;
   });
   afterAll(async () => {
-    const troubles = await processes.close();
+    const troubles = await shared.close();
     await instance.remove();
-    if (full) writeTable(scenarios, outcomes);
+    if (full) writeTable(scenarios, outcomes, changed);
     expect(troubles).toEqual([]);
   });
 
@@ -53,6 +57,23 @@ describe('a fleet of processes on real servers keeps its bound:', () => {
       }
     });
   }
+
+  describe.concurrent('and a policy is raised and tightened meanwhile:', () => {
+    const played = scenarios.filter(({ changesTerms }) => !changesTerms);
+    for (const scenario of played.filter(({ changedInTests }) => full || changedInTests)) {
+      const { name, missing } = scenario;
+      it.skipIf(missing?.() !== undefined)(name, { timeout: 120_000 }, async () => {
+        const stage = new Stage({ processes: shared, full: false, changesTerms: true });
+        try {
+          const outcome = await scenario.play(stage);
+          expect(outcome.problems).toEqual([]);
+          changed.set(scenario, outcome);
+        } finally {
+          await stage.dispose();
+        }
+      });
+    }
+  });
 });
 
 describe('docs/guarantees.md', () => {

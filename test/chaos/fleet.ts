@@ -15,6 +15,8 @@ export interface FleetOptions {
   readonly directory: string;
   readonly policy: PolicyDocument;
   readonly redis: RedisAddress;
+  /** For instances that reach it in another way than the others. Default: `redis` for all. */
+  readonly redisOf?: (index: number) => RedisAddress;
   readonly natsPort?: number;
   /** Processes. Default 5. */
   readonly size?: number;
@@ -118,7 +120,8 @@ export class Fleet {
 
   /** Starts the process at a place of the fleet; also again, where one has ended. */
   async launch(index: number): Promise<InstanceProcess> {
-    const { processes, directory, policy, redis, natsPort, limiters = 1 } = this.#options;
+    const { processes, directory, policy, redisOf, natsPort, limiters = 1 } = this.#options;
+    const redis = redisOf?.(index) ?? this.#options.redis;
     const name = `instance-${index}`;
     const file = join(directory, `${name}.admissions`);
     this.#log.add(file);

@@ -7,6 +7,10 @@ export interface Scenario {
   readonly bound: string;
   /** Also part of `npm test`. */
   readonly inTests?: boolean;
+  /** Also part of `npm test` with the terms changed meanwhile. */
+  readonly changedInTests?: boolean;
+  /** Whether it is about a change of terms by itself. */
+  readonly changesTerms?: boolean;
   /** Why it can't be played on this machine; undefined where it can. */
   readonly missing?: () => string | undefined;
   play(stage: Stage): Promise<Outcome>;

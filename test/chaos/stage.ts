@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Milliseconds, PolicyDocument, Tokens } from '../../src/index.js';
 import { NatsServer, type NatsServerOptions } from '../support/nats-server.js';
 import { RedisServer, type RedisServerOptions } from '../support/redis-server.js';
+import { ChangingTerms, TIGHTENED } from './changing-terms.js';
 import { Fleet, type FleetOptions } from './fleet.js';
 import { monotonicNow } from './instance/clock.js';
 import type { InstanceReport } from './instance/messages.js';
@@ -63,11 +64,16 @@ export class Stage {
   readonly #watchMs: Milliseconds;
   /** Whether there is time for faults of their full length. */
   readonly full: boolean;
+  /** Whether the fleet's policy is raised and tightened while the scenario plays: `ChangingTerms`. */
+  readonly changesTerms: boolean;
   readonly #cleanups: (() => Promise<unknown>)[] = [];
+  #changing: ChangingTerms | undefined;
 
-  constructor({ processes, full }: { processes: ProcessPool; full: boolean }) {
+  constructor(options: { processes: ProcessPool; full: boolean; changesTerms?: boolean }) {
+    const { processes, full, changesTerms = false } = options;
     this.#processes = processes;
     this.full = full;
+    this.changesTerms = changesTerms;
     this.#windowMs = full ? 1_000 : 500;
     this.#watchMs = full ? 3_000 : 1_200;
   }
@@ -109,18 +115,21 @@ export class Stage {
     options: Partial<FleetOptions> & Pick<FleetOptions, 'redis'>,
     fillBy: Parameters<typeof Fleet.fill>[0] | undefined = undefined,
   ): Promise<Fleet> {
+    const { redis, policy = POLICY } = options;
+    const natsPort = options.natsPort ?? (this.changesTerms ? (await this.nats()).port : undefined);
     const fleet = new Fleet({
       processes: this.#processes,
       directory: await this.directory(),
       windowMs: this.#windowMs,
-      policy: POLICY,
       ...options,
+      policy,
+      ...(natsPort && { natsPort }),
     });
     this.after(() => fleet.dispose());
-    const { redis } = options;
     const filler = fillBy ?? (redis.kind === 'server' ? `redis://127.0.0.1:${redis.port}` : undefined);
-    if (filler) await Fleet.fill(filler, options.policy ?? POLICY, fleet.keys);
+    if (filler) await Fleet.fill(filler, policy, fleet.keys);
     await fleet.start();
+    if (this.changesTerms && natsPort) this.#changing = await ChangingTerms.begin(fleet, policy, natsPort);
     return fleet;
   }
 
@@ -137,16 +146,19 @@ export class Stage {
   async conclude(fleet: Fleet, claim: Claim): Promise<Outcome> {
     const problems: string[] = [];
     const { healedAt, backWithinMs = 10_000, waitMs = WAIT_MS } = claim;
+    const underTheseTerms = await this.#changing?.settled(LEASE_END_MS);
+    const rate = claim.rate ?? fleet.rate * (underTheseTerms ? TIGHTENED : 1);
     let backAfterMs: Milliseconds | undefined;
     if (healedAt !== undefined) {
       try {
-        backAfterMs = await fleet.back(healedAt, claim.rate);
+        backAfterMs = await fleet.back(healedAt, rate);
         if (backAfterMs > backWithinMs) problems.push(`back at 95 % only after ${Math.round(backAfterMs)} ms`);
       } catch (error) {
         problems.push((error as Error).message);
       }
     }
-    await sleep(Math.max(0, (healedAt ?? this.now()) + this.#watchMs - this.now()));
+    const watchedFrom = underTheseTerms ? this.now() + LEASE_END_MS : (healedAt ?? this.now());
+    await sleep(Math.max(0, watchedFrom + this.#watchMs - this.now()));
     const endings = await fleet.close();
     for (const { name, trouble, report } of endings) {
       if (trouble !== undefined) problems.push(`${name} ${trouble}`);
@@ -158,7 +170,8 @@ export class Stage {
     }
     const reports = endings.map(({ report }) => report);
     let over = Number.NEGATIVE_INFINITY;
-    for (const rule of typeof claim.rules === 'function' ? claim.rules(reports) : claim.rules) {
+    const rules = typeof claim.rules === 'function' ? claim.rules(reports) : claim.rules;
+    for (const rule of underTheseTerms ? rules.map(underTheseTerms) : rules) {
       const { excess, from, to, admitted } = worstWindow(fleet.admissions(), rule);
       over = Math.max(over, excess);
       if (excess <= (rule.extra ?? 0) + ROUNDING) continue;

@@ -20,14 +20,23 @@ export function missingRows(scenarios: readonly Scenario[]): string[] {
   return scenarios.filter((scenario) => !table.includes(`\n${heading(scenario)}`)).map(({ name }) => name);
 }
 
-/** Writes the table; scenarios that were not played this time keep the row they have. */
-export function writeTable(scenarios: readonly Scenario[], outcomes: ReadonlyMap<Scenario, Outcome>): void {
+/** Writes the table; what was not measured this time keeps the figures it has. */
+export function writeTable(
+  scenarios: readonly Scenario[],
+  outcomes: ReadonlyMap<Scenario, Outcome>,
+  changed: ReadonlyMap<Scenario, Outcome>,
+): void {
   const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : '';
   const old = tableOf(page).split('\n');
   const rows = scenarios.flatMap((scenario) => {
+    const known = old.find((line) => line.startsWith(heading(scenario)))?.slice(heading(scenario).length);
+    const cells = known?.split('|').map((cell) => cell.trim()) ?? [];
     const outcome = outcomes.get(scenario);
-    if (outcome) return [row(scenario, outcome)];
-    return old.filter((line) => line.startsWith(heading(scenario)));
+    const meanwhile = changed.get(scenario);
+    if (outcome) cells.splice(0, FIGURES, ...figures(outcome));
+    if (cells.length < FIGURES) return [];
+    const last = meanwhile ? over(meanwhile) : cells[FIGURES] || '–';
+    return `${heading(scenario)} ${[...cells.slice(0, FIGURES), last].join(' | ')} |`;
   });
   const table = `${BEGIN}\n${introduction()}\n\n${HEAD}\n${rows.join('\n')}\n${END}`;
   const written = page.includes(BEGIN)
@@ -43,20 +52,30 @@ function introduction(): string {
     `a proxy of its own, asking for three times a ceiling of ${rate}/s with a burst of ${burst}, leases of ` +
     `${LEASE_MS / 1_000} s. *Over*: tokens admitted beyond burst + rate × length in the worst window of those the bound ` +
     'speaks of, from every admission’s own clock reading. *Back*: until the first second in which 95 % of the rate is ' +
-    'admitted, from the end of the fault. *Wait*: the longest of any `acquire` without `maxWaitMs`.'
+    'admitted, from the end of the fault. *Wait*: the longest of any `acquire` without `maxWaitMs`. *Terms changed*: over ' +
+    'in one more run, in which the policy is published twice while the fault lasts, raised by half and then cut to half of ' +
+    'what it was. Windows count under the terms of their time: before the first policy under the old ones, from then on ' +
+    'under the raised ones, and under the cut ones from a lease after all know them; what is allowed grows by half.'
   );
 }
 
 const HEAD =
-  '| fault | allowed over-admission | over | back | wait | unhandled rejections |\n' +
-  '| --- | --- | --- | --- | --- | --- |';
+  '| fault | allowed over-admission | over | back | wait | unhandled rejections | over, terms changed |\n' +
+  '| --- | --- | --- | --- | --- | --- | --- |';
 
 function heading({ name, bound }: Scenario): string {
   return `| ${name} | ${bound} |`;
 }
 
-function row(scenario: Scenario, { over, backAfterMs, longestWaitMs, unhandledRejections }: Outcome): string {
+/** Of a run under terms that stay. */
+const FIGURES = 4;
+
+function figures(outcome: Outcome): string[] {
+  const { backAfterMs, longestWaitMs, unhandledRejections } = outcome;
   const back = backAfterMs === undefined ? '–' : `${(backAfterMs / 1_000).toFixed(1)} s`;
-  const cells = [Math.max(0, over).toFixed(0), back, `${longestWaitMs.toFixed(0)} ms`, unhandledRejections];
-  return `${heading(scenario)} ${cells.join(' | ')} |`;
+  return [over(outcome), back, `${longestWaitMs.toFixed(0)} ms`, String(unhandledRejections)];
+}
+
+function over(outcome: Outcome): string {
+  return Math.max(0, outcome.over).toFixed(0);
 }

@@ -15,10 +15,18 @@ function worstByDefinition(admissions: readonly Admission[], rule: WindowRule): 
     for (const last of admissions.slice(i)) {
       admitted += last.cost;
       if (last.at >= (rule.endsBefore ?? Infinity)) break;
-      worst = Math.max(worst, admitted - rule.burst - ((last.at - first.at) * rule.ratePerSecond) / 1_000);
+      worst = Math.max(worst, admitted - allowedByDefinition(first.at, last.at, rule));
     }
   }
   return worst;
+}
+
+/** Tokens allowed from one moment to the next, millisecond by millisecond, where terms change at whole ones. */
+function allowedByDefinition(from: number, to: number, { ratePerSecond, burst, changes = [] }: WindowRule): number {
+  const factorAt = (ms: number): number => changes.findLast((change) => ms >= change.from)?.factor ?? 1;
+  let allowed = burst * factorAt(from);
+  for (let ms = from; ms < to; ms++) allowed += (ratePerSecond / 1_000) * factorAt(ms);
+  return allowed;
 }
 
 describe('worstWindow', () => {
@@ -44,9 +52,11 @@ describe('worstWindow', () => {
       fc.property(
         fc.array(fc.record({ at: time, cost: fc.integer({ min: 1, max: 4 }) }), { maxLength: 40 }),
         fc.record({ beginsFrom: time, beginsBefore: time, endsBefore: time }, { requiredKeys: [] }),
-        (records, limits) => {
+        fc.array(fc.record({ from: time, factor: fc.constantFrom(0.5, 1.5, 2) }), { maxLength: 3 }),
+        (records, limits, unsorted) => {
           const admissions = records.map((record) => ({ ...record, key: 0 })).sort((a, b) => a.at - b.at);
-          const rule = { ...TERMS, ...limits };
+          const changes = unsorted.toSorted((a, b) => a.from - b.from);
+          const rule = { ...TERMS, ...limits, changes };
           expect(worstWindow(admissions, rule).excess).toBeCloseTo(worstByDefinition(admissions, rule), 9);
         },
       ),

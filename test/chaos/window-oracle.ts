@@ -19,6 +19,8 @@ export interface WindowRule {
   readonly endsBefore?: Milliseconds;
   /** Only admissions of this key. Default: each key for itself. */
   readonly key?: number;
+  /** From when on rate and burst are another multiple of these, in the order of time; the burst for windows begun then. */
+  readonly changes?: readonly { readonly from: Milliseconds; readonly factor: number }[];
 }
 
 /** The worst window a rule was asked about. */
@@ -36,7 +38,8 @@ export const ROUNDING: Tokens = 1e-6;
 /**
  * The window, of all those that a rule speaks of, in which most was admitted beyond burst + rate × length. A window that
  * is worst begins and ends with an admission, so that one pass over them finds it: S(b) − R·b is compared with the least
- * S(a) − R·a before it, S being what was admitted before a, and up to b.
+ * S(a) − R·a + B before it, S being what was admitted before a, and up to b. R·t is the integral of the rate, and B the
+ * burst at a.
  */
 export function worstWindow(admissions: readonly Admission[], rule: WindowRule): WorstWindow {
   const keys = rule.key === undefined ? new Set(admissions.map(({ key }) => key)) : [rule.key];
@@ -52,25 +55,37 @@ export function worstWindow(admissions: readonly Admission[], rule: WindowRule):
 }
 
 function worstOfKey(admissions: readonly Admission[], rule: WindowRule): WorstWindow {
-  const { ratePerSecond, burst, beginsFrom = -Infinity, beginsBefore = Infinity, endsBefore = Infinity } = rule;
+  const { burst, beginsFrom = -Infinity, beginsBefore = Infinity, endsBefore = Infinity, changes = [] } = rule;
   const origin = admissions[0]?.at ?? 0;
-  const earned = (at: Milliseconds): Tokens => ((at - origin) * ratePerSecond) / 1_000;
+  const burstAt = (at: Milliseconds): Tokens => burst * (changes.findLast(({ from }) => at >= from)?.factor ?? 1);
+  const earned = (at: Milliseconds): Tokens => earnedBetween(origin, at, rule);
   let total = 0;
   let least = Infinity;
   let begin: { at: Milliseconds; total: Tokens } = { at: origin, total: 0 };
   let worst: WorstWindow = { excess: -burst, from: origin, to: origin, admitted: 0 };
   for (const { at, cost } of admissions) {
-    if (at >= beginsFrom && at < beginsBefore && total - earned(at) < least) {
-      least = total - earned(at);
+    const here = total - earned(at) + burstAt(at);
+    if (at >= beginsFrom && at < beginsBefore && here < least) {
+      least = here;
       begin = { at, total };
     }
     total += cost;
-    const excess = total - earned(at) - least - burst;
+    const excess = total - earned(at) - least;
     if (at < endsBefore && excess > worst.excess) {
       worst = { excess, from: begin.at, to: at, admitted: total - begin.total };
     }
   }
   return worst;
+}
+
+function earnedBetween(from: Milliseconds, to: Milliseconds, { ratePerSecond, changes = [] }: WindowRule): Tokens {
+  let ms = to - from;
+  let factor = 1;
+  for (const change of changes) {
+    ms += Math.max(0, to - Math.max(from, change.from)) * (change.factor - factor);
+    factor = change.factor;
+  }
+  return (ms * ratePerSecond) / 1_000;
 }
 
 /**

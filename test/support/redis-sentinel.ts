@@ -11,6 +11,13 @@ const MASTER_NAME = 'ceiling';
 /** A replica gets its data at once, from whoever is the master: not after the five seconds that Redis waits for more of them. */
 const PROMPT = ['--repl-diskless-sync-delay', '0'];
 
+export interface RedisSentinelsOptions {
+  /** More command line arguments of all three servers. */
+  readonly args?: readonly string[];
+  /** Where sentinels and replicas find the master, and clients after them, e.g. a proxy's port. Default: its own. */
+  readonly seenAt?: (master: RedisServer) => Promise<number>;
+}
+
 /** A master, two replicas and three sentinels that watch them, on 127.0.0.1. */
 export class RedisSentinels {
   readonly name = MASTER_NAME;
@@ -19,12 +26,12 @@ export class RedisSentinels {
   readonly #processes: readonly ServerProcess[];
   readonly #replicas: readonly RedisServer[];
 
-  static async start(): Promise<RedisSentinels> {
-    const master = await RedisServer.start({ args: PROMPT });
-    const replicas = await Promise.all(
-      [0, 1].map(() => RedisServer.start({ args: [...PROMPT, '--replicaof', '127.0.0.1', String(master.port)] })),
-    );
-    const sentinels = await Promise.all(Array.from({ length: SENTINELS }, () => startSentinel(master.port)));
+  static async start({ args = [], seenAt }: RedisSentinelsOptions = {}): Promise<RedisSentinels> {
+    const master = await RedisServer.start({ args: [...PROMPT, ...args] });
+    const masterPort = (await seenAt?.(master)) ?? master.port;
+    const following = [...PROMPT, ...args, '--replicaof', '127.0.0.1', String(masterPort)];
+    const replicas = await Promise.all([0, 1].map(() => RedisServer.start({ args: following })));
+    const sentinels = await Promise.all(Array.from({ length: SENTINELS }, () => startSentinel(masterPort)));
     return new RedisSentinels(master, replicas, sentinels);
   }
 

@@ -81,7 +81,11 @@ class Instance {
     for (const client of this.#clients) client.disconnect();
     // Connections say goodbye. This wait is no handle: its timer is not one that a process is kept alive for.
     const patience = monotonicNow() + GOODBYE_MS;
-    while (handles().length > 0 && monotonicNow() < patience) await sleep(5, undefined, { ref: false });
+    while (handles().length > 0 && monotonicNow() < patience) {
+      await sleep(5, undefined, { ref: false });
+      // ioredis: one that is asking for the cluster's slots when it is disconnected sets its timer for that once more.
+      for (const client of this.#clients) if (client instanceof Cluster) client.disconnect();
+    }
     const report = this.report();
     closeSync(this.#file);
     return report;
@@ -119,6 +123,7 @@ const SAFE = { ...SAFE_NODE, enableOfflineQueue: false } as const;
 function clientOf(redis: Exclude<RedisAddress, { kind: 'server' }>): Redis | Cluster {
   const nodes = redis.ports.map((port) => ({ host: '127.0.0.1', port }));
   if (redis.kind === 'sentinel') {
+    const { translated } = redis;
     return new Redis({
       ...SAFE,
       sentinels: nodes,
@@ -127,6 +132,7 @@ function clientOf(redis: Exclude<RedisAddress, { kind: 'server' }>): Redis | Clu
       retryStrategy: () => 100,
       sentinelRetryStrategy: () => 100,
       reconnectOnError: (error) => error.message.startsWith('READONLY'),
+      ...(translated && { updateSentinels: false, natMap: natMapOf(translated) }),
     });
   }
   return new Cluster(nodes, {
@@ -136,6 +142,11 @@ function clientOf(redis: Exclude<RedisAddress, { kind: 'server' }>): Redis | Clu
     enableOfflineQueue: false,
     redisOptions: SAFE_NODE,
   });
+}
+
+function natMapOf(translated: Readonly<Record<number, number>>): Record<string, { host: string; port: number }> {
+  const entries = Object.entries(translated);
+  return Object.fromEntries(entries.map(([from, port]) => [`127.0.0.1:${from}`, { host: '127.0.0.1', port }]));
 }
 
 /** Nothing else runs meanwhile, as when somebody sorts a large array. */

@@ -3,7 +3,13 @@ import type { Milliseconds, PolicyDocument } from '../../../src/index.js';
 /** Where an instance finds its ceilings. */
 export type RedisAddress =
   | { readonly kind: 'server'; readonly port: number }
-  | { readonly kind: 'sentinel'; readonly ports: readonly number[]; readonly name: string }
+  | {
+      readonly kind: 'sentinel';
+      readonly ports: readonly number[];
+      readonly name: string;
+      /** Other ports that the sentinels' answers stand for, as behind an address translation; they are asked at `ports` only. */
+      readonly translated?: Readonly<Record<number, number>>;
+    }
   | { readonly kind: 'cluster'; readonly ports: readonly number[] };
 
 /** What its callers do: half of them `tryAcquire`, half `acquire` without `maxWaitMs`. */

@@ -54,19 +54,34 @@ export const failoverScenarios: readonly Scenario[] = [
 async function sentinelFailover(stage: Stage, breakMaster: (sentinels: RedisSentinels) => Promise<void>) {
   const sentinels = await RedisSentinels.start();
   stage.after(() => sentinels.stop());
-  await withRedis(sentinels.master.port, (client) =>
-    eventually(
-      async () => (await client.info('replication')).match(/state=online/g)?.length === 2,
-      'both replicas follow',
-      { deadlineMs: 10_000 },
-    ),
-  );
+  await followers(sentinels.master.port, 2);
   const fleet = await stage.fleet(
     { redis: { kind: 'sentinel', ports: sentinels.ports, name: sentinels.name } },
     `redis://127.0.0.1:${sentinels.master.port}`,
   );
   const lostAt = stage.now();
   await breakMaster(sentinels);
+  await promoted(sentinels);
+  return stage.conclude(fleet, {
+    rules: afterStoreLoss(fleet, lostAt),
+    healedAt: stage.now(),
+    backWithinMs: FAILOVER_MS,
+  });
+}
+
+/** Waits until so many replicas have all that the master at `port` has. */
+export async function followers(port: number, count: number): Promise<void> {
+  await withRedis(port, (client) =>
+    eventually(
+      async () => (await client.info('replication')).match(/state=online/g)?.length === count,
+      'all replicas follow',
+      { deadlineMs: 10_000 },
+    ),
+  );
+}
+
+/** Waits until the sentinels have made a replica the master. */
+export async function promoted(sentinels: RedisSentinels): Promise<void> {
   await eventually(
     async () => {
       const roles = await Promise.all(
@@ -77,9 +92,4 @@ async function sentinelFailover(stage: Stage, breakMaster: (sentinels: RedisSent
     'a replica has been promoted',
     { deadlineMs: 20_000, everyMs: 50 },
   );
-  return stage.conclude(fleet, {
-    rules: afterStoreLoss(fleet, lostAt),
-    healedAt: stage.now(),
-    backWithinMs: FAILOVER_MS,
-  });
 }

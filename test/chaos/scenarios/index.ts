@@ -8,7 +8,6 @@ import { policyScenarios } from './policies.js';
 import { redisDataScenarios } from './redis-data.js';
 import { redisErrorScenarios } from './redis-errors.js';
 import { splitBrainScenarios } from './split-brain.js';
-import { tighteningScenarios } from './tightenings.js';
 
 /** All of them, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
@@ -20,6 +19,5 @@ export const scenarios: readonly Scenario[] = [
   ...instanceScenarios,
   ...networkScenarios,
   ...policyScenarios,
-  ...tighteningScenarios,
   ...outageModeScenarios,
 ];

@@ -20,6 +20,7 @@ export const instanceScenarios: readonly Scenario[] = [
   {
     name: 'Two of five instances stopped (SIGSTOP) beyond their leases',
     bound: '0',
+    changedInTests: true,
     inTests: true,
     async play(stage: Stage) {
       const { fleet } = await stage.fleetOnRedis();

@@ -9,6 +9,7 @@ export const networkScenarios: readonly Scenario[] = [
   {
     name: 'Replies lost, again and again',
     bound: '0',
+    changedInTests: true,
     inTests: true,
     async play(stage: Stage) {
       const { fleet } = await stage.fleetOnRedis();

@@ -38,6 +38,7 @@ export const redisDataScenarios: readonly Scenario[] = [
   {
     name: 'Redis killed, restarted empty at once',
     bound: STORE_LOSS,
+    changedInTests: true,
     async play(stage: Stage) {
       const { fleet, redis } = await stage.fleetOnRedis();
       const lostAt = stage.now();
@@ -49,6 +50,7 @@ export const redisDataScenarios: readonly Scenario[] = [
   {
     name: 'Redis killed, restarted at once from its AOF',
     bound: '0',
+    changedInTests: true,
     inTests: true,
     async play(stage: Stage) {
       const { fleet, redis } = await stage.fleetOnRedis({}, { appendonly: true });
