@@ -124,6 +124,45 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(unmet.retry).toBeLessThanOrEqual(2 * SECOND + 1);
     });
 
+    it('grants a part of a batch that is larger than what is there, and than the burst (C161)', async () => {
+      const one = caller();
+      await one.ask({ need: 3 * MICRO });
+      const part = await one.another().ask({ need: MICRO, want: 50 * MICRO });
+      expect(part.granted).toBeGreaterThanOrEqual(MICRO);
+      expect(part.granted).toBeLessThanOrEqual(7 * MICRO);
+      // However often that much is asked for, what is needed is granted for as long as it is there.
+      for (let left = 7 * MICRO - part.granted; left >= MICRO; ) {
+        const next = await one.another().ask({ need: MICRO, want: 50 * MICRO });
+        expect(next.granted).toBeGreaterThanOrEqual(MICRO);
+        left -= next.granted;
+        expect(left).toBeGreaterThanOrEqual(0);
+      }
+    });
+
+    it('keeps apart what it grants two holders in one moment: each is charged, and can be given back (C104)', async () => {
+      const terms = { burst: 20 * MICRO, rateNum: 1, rateDen: 1_000 };
+      const one = caller(terms);
+      const holders = [one, one.another()];
+      for (const holder of holders) await holder.ask();
+      // Each says what it has been granted before.
+      const calls = Array.from({ length: 10 }, (_, i) => i * MICRO).flatMap((unspent) =>
+        holders.map((holder) => holder.call({ need: MICRO, unspent })),
+      );
+      const replies = await Promise.all(store.lease(calls));
+      expect(new Set(replies.map(({ seq }, index) => `${calls[index]?.holder} ${seq}`)).size).toBe(20);
+      expect(replies.map((reply) => (reply as GrantReply).granted)).toEqual(Array(20).fill(MICRO));
+      expect(await one.has(1)).toBe(false);
+      let back = 0;
+      for (let left = 9; left >= 0; left--) {
+        for (const holder of holders) {
+          await holder.ask({ unspent: left * MICRO, returned: MICRO });
+          back += 1;
+          expect(await one.has(back)).toBe(true);
+          expect(await one.has(back + 1)).toBe(false);
+        }
+      }
+    });
+
     it('answers in the terms of the call, with its seq and the time of the store', async () => {
       const one = caller();
       const call = one.call({ need: MICRO });
@@ -135,7 +174,7 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(second.certainUntil).toBeGreaterThan(second.now);
     });
 
-    it('answers many calls at once, each with its own reply, in order (C104)', async () => {
+    it('answers many calls at once, each with its own reply, in order', async () => {
       const calls = Array.from({ length: 150 }, (_, index) => leaseCall({ need: (1 + (index % 10)) * MICRO }));
       const replies = await Promise.all(store.lease(calls));
       expect(replies.map(({ seq }) => seq)).toEqual(calls.map(({ seq }) => seq));
