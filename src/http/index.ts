@@ -9,5 +9,6 @@ export {
 } from './limit-response.js';
 export type { ProblemDetails } from './problem.js';
 export { type Quota, quotaOf } from './quota.js';
-export { retryAfterSeconds, type Spread, spreadMs } from './retry-after.js';
+export { retryAfterSeconds } from './retry-after.js';
+export { RetrySlots } from './retry-slots.js';
 export type { Ruling } from './ruling.js';

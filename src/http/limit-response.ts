@@ -38,6 +38,8 @@ export interface LimitResponse {
 export interface ResponseSurroundings {
   readonly wallNow: EpochMilliseconds;
   readonly random: Random;
+  /** Whose turn comes when it could pass is put off by this much, as `RetrySlots` does. Default 0. */
+  readonly putOffMs?: Milliseconds;
 }
 
 /** The header fields that every response carries, allowed or denied. */
@@ -63,17 +65,17 @@ export function headersFor(
 export function responseTo(
   rulings: readonly Ruling[],
   options: ResponseOptions,
-  { wallNow, random }: ResponseSurroundings,
+  surroundings: ResponseSurroundings,
 ): LimitResponse | undefined {
   const denials = rulings.map(({ decision }) => decision).filter((decision) => !decision.allowed);
   if (denials.length === 0) return undefined;
-  const retryAfterMs = retryAfterOf(denials, options, random);
+  const retryAfterMs = retryAfterOf(denials, options, surroundings);
   const retryAfter = retryAfterMs === undefined ? undefined : retryAfterSeconds(retryAfterMs);
   const problem: ProblemDetails = problemOf(denials, retryAfter);
   return {
     status: problem.status,
     headers: {
-      ...headersFor(rulings, options, wallNow),
+      ...headersFor(rulings, options, surroundings.wallNow),
       ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
@@ -83,12 +85,16 @@ export function responseTo(
   };
 }
 
-function retryAfterOf(denials: readonly Denied[], options: ResponseOptions, random: Random): Milliseconds | undefined {
+function retryAfterOf(
+  denials: readonly Denied[],
+  options: ResponseOptions,
+  { random, putOffMs = 0 }: ResponseSurroundings,
+): Milliseconds | undefined {
   let longest = 0;
   for (const { retryAfterMs } of denials) {
     if (retryAfterMs === undefined) return undefined;
     longest = Math.max(longest, retryAfterMs);
   }
   const { jitterMs = 0, maxRetryAfterSeconds = Number.POSITIVE_INFINITY } = options;
-  return Math.min(longest + random() * jitterMs, maxRetryAfterSeconds * 1_000);
+  return Math.min(longest + putOffMs + random() * jitterMs, maxRetryAfterSeconds * 1_000);
 }

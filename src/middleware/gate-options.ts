@@ -39,6 +39,11 @@ export interface GateOptions<Request> extends ResponseOptions {
   readonly maxWaitMs?: Milliseconds;
   /** Decides and counts, but neither denies nor tells the client. Default `false`. */
   readonly shadow?: boolean;
+  /**
+   * Gives requests that were denied for one key one after the other a time to come back at, as far apart as the limit earns
+   * what they cost: Retry-After is later by up to this much, never earlier. Default 0: the same time for all.
+   */
+  readonly spreadMs?: Milliseconds;
   /** Leading bits of an IPv6 address that make one client, 1 to 128; of the default key only. Default 64. */
   readonly ipv6Prefix?: number;
   /**
@@ -62,6 +67,7 @@ export const GATE_OPTIONS = [
   'shadow',
   'headers',
   'partition',
+  'spreadMs',
   'jitterMs',
   'maxRetryAfterSeconds',
   'ipv6Prefix',
@@ -94,7 +100,7 @@ export function checkGateOptions<Request>(options: GateOptions<Request>): Checke
   checkResponseOptions(rest);
   for (const name of ['key', 'skip', 'settle', 'response', 'onWarning'] as const) expectFunction(rest[name], name);
   if (rest.cost !== undefined) checkCost(rest.cost);
-  const { shadow, ipv6Prefix, maxWaitMs } = rest;
+  const { shadow, ipv6Prefix } = rest;
   if (shadow !== undefined && typeof shadow !== 'boolean') {
     throw new InvalidOptionError(`Expected \`shadow\` to be true or false, got ${show(shadow)}.`);
   }
@@ -103,8 +109,11 @@ export function checkGateOptions<Request>(options: GateOptions<Request>): Checke
       `Expected \`ipv6Prefix\` to be a whole number from 1 to 128, got ${show(ipv6Prefix)}.`,
     );
   }
-  if (maxWaitMs !== undefined && !(typeof maxWaitMs === 'number' && maxWaitMs >= 0)) {
-    throw new InvalidOptionError(`Expected \`maxWaitMs\` to be a number of ms, 0 or more, got ${show(maxWaitMs)}.`);
+  for (const name of ['maxWaitMs', 'spreadMs'] as const) {
+    const value = rest[name];
+    if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
+      throw new InvalidOptionError(`Expected \`${name}\` to be a number of ms, 0 or more, got ${show(value)}.`);
+    }
   }
   return { ...rest, rules: rulesOf(policy, rest) };
 }

@@ -1,8 +1,17 @@
 import { isIPv6 } from 'node:net';
 import { InvalidOptionError } from '../errors.js';
-import { type HeaderFields, headersFor, type LimitResponse, type Ruling, responseTo } from '../http/index.js';
+import {
+  type HeaderFields,
+  headersFor,
+  type LimitResponse,
+  RetrySlots,
+  type Ruling,
+  responseTo,
+} from '../http/index.js';
 import type { Decision, Limiter } from '../index.js';
 import { systemTime } from '../time.js';
+import type { Milliseconds } from '../units.js';
+import { earningTime } from '../verb/earning-time.js';
 import { peek } from '../verb/one-limit.js';
 import { acquireAll, type Limit } from '../verb/several.js';
 import { type AddressSource, clientKey } from './client-address.js';
@@ -47,6 +56,7 @@ export class Gate<Request> {
   readonly #options: CheckedGateOptions<Request>;
   readonly #source: AddressSource<Request> | undefined;
   readonly #warnings: SetupWarnings;
+  readonly #slots: RetrySlots | undefined;
 
   /**
    * @param source where addresses are; without one every policy needs a `key`
@@ -57,6 +67,8 @@ export class Gate<Request> {
     this.#options = checkGateOptions(options);
     this.#source = source;
     this.#warnings = new SetupWarnings(this.#options.onWarning);
+    const { spreadMs = 0 } = this.#options;
+    this.#slots = spreadMs > 0 ? new RetrySlots(spreadMs) : undefined;
     for (const { policy, key } of this.#options.rules) {
       // A name that is wrong should stop the start, not the first request.
       if (typeof policy === 'string') limiter.policy(policy);
@@ -87,6 +99,7 @@ export class Gate<Request> {
     const response = responseTo(rulingsOf(carrier), this.#options, {
       wallNow: systemTime.wallNow(),
       random: Math.random,
+      putOffMs: this.#slots ? this.#putOff(this.#slots, rulings) : 0,
     });
     if (response === undefined) return { outcome: 'allowed', headers: this.headersOf(carrier), rulings, settle };
     const changed = await this.#options.response?.(response, { request, rulings });
@@ -134,6 +147,20 @@ export class Gate<Request> {
     const key = await this.#keyOf(request, rule);
     const cost = typeof rule.cost === 'function' ? await rule.cost(request) : (rule.cost ?? 1);
     return { policy, key, cost };
+  }
+
+  /** By how much the turn of a denied request comes later than it could pass. */
+  #putOff(slots: RetrySlots, rulings: readonly Ruling[]): Milliseconds {
+    const now = systemTime.now();
+    let longest = 0;
+    let slot = 0;
+    for (const { decision, policy, key, cost } of rulings) {
+      if (decision.allowed || decision.retryAfterMs === undefined) continue;
+      const gapMs = earningTime(this.#limiter.policy(policy.name), key, cost);
+      longest = Math.max(longest, decision.retryAfterMs);
+      slot = Math.max(slot, slots.next(`${policy.name} ${key}`, decision.retryAfterMs, gapMs, now));
+    }
+    return slot - longest;
   }
 
   #rulingOf({ policy, key, cost }: Required<Limit>, decision: Decision): Ruling {

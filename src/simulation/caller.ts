@@ -1,5 +1,7 @@
+import { RetrySlots, retryAfterSeconds } from '../http/index.js';
 import type { Decision } from '../index.js';
 import type { Milliseconds } from '../units.js';
+import { earningTime } from '../verb/earning-time.js';
 import { type Arrivals, arrivalsOf, zipf } from './arrivals.js';
 import type { BucketWatch } from './bucket-watch.js';
 import { type EventQueue, type Handler, NEVER, once } from './event-queue.js';
@@ -21,6 +23,9 @@ export interface CallerParts {
   readonly share: Share | undefined;
 }
 
+/** Most that the turn of a denied call is put off, where it is. */
+const MOST_SPREAD_MS: Milliseconds = 60_000;
+
 /** One call on its way: made, perhaps waiting, perhaps coming back. */
 interface Call {
   readonly bucket: BucketWatch;
@@ -38,6 +43,7 @@ export class Caller implements Handler {
   readonly #options: { readonly cost: number; readonly maxWaitMs?: Milliseconds };
   readonly #rank: (() => number) | undefined;
   readonly #bucket: BucketWatch | undefined;
+  readonly #slots = new RetrySlots(MOST_SPREAD_MS);
   #due: Milliseconds;
 
   constructor(parts: CallerParts) {
@@ -74,9 +80,10 @@ export class Caller implements Handler {
   }
 
   #make(call: Call, now: Milliseconds): void {
-    const { instance, traffic } = this.#parts;
+    const { instance, traffic, recorder, group } = this.#parts;
     const running = instance.running?.get(traffic.policy);
     if (!running) return;
+    recorder.requested(group, now);
     const { limiter, counters } = running;
     const { key } = call.bucket;
     if (traffic.verb === 'tryAcquire') {
@@ -106,12 +113,22 @@ export class Caller implements Handler {
     } else if (call.retriesLeft > 0 && decision.retryAfterMs !== undefined) {
       call.retriesLeft -= 1;
       this.#parts.queue.push(
-        now + decision.retryAfterMs,
+        now + this.#comesBackIn(call.bucket.key, decision.retryAfterMs, now),
         once((then) => this.#make(call, then)),
       );
     } else {
       this.#denied(call, now);
     }
+  }
+
+  /** When one who does as it is told comes back. */
+  #comesBackIn(key: string, retryAfterMs: Milliseconds, now: Milliseconds): Milliseconds {
+    const { instance, traffic } = this.#parts;
+    if (traffic.retryAfter === 'exact') return retryAfterMs;
+    const limiter = instance.running?.get(traffic.policy)?.limiter;
+    const spread = traffic.retryAfter === 'spread' && limiter;
+    const gapMs = spread ? earningTime(limiter, key, traffic.cost) : 0;
+    return retryAfterSeconds(spread ? this.#slots.next(key, retryAfterMs, gapMs, now) : retryAfterMs) * 1_000;
   }
 
   #admitted({ bucket, cameAt }: Call, now: Milliseconds): void {

@@ -45,6 +45,7 @@ export interface Traffic {
   readonly verb: 'acquire' | 'tryAcquire';
   readonly maxWaitMs: Milliseconds | undefined;
   readonly retries: number;
+  readonly retryAfter: 'exact' | 'seconds' | 'spread';
 }
 
 export interface Network {
@@ -83,6 +84,7 @@ const TRAFFIC_FIELDS = [
   'verb',
   'maxWaitMs',
   'retries',
+  'retryAfter',
 ];
 const NETWORK_FIELDS = ['roundTripMs', 'jitterMs', 'loss', 'duplication', 'policyDelayMs'];
 
@@ -185,6 +187,7 @@ function readTraffic(
     maxWaitMs:
       maxWaitMs === undefined ? undefined : fields.number('maxWaitMs', 0, 'a number of ms, 0 or more', (n) => n >= 0),
     retries: fields.whole('retries', 0, 0, 1_000),
+    retryAfter: fields.choice('retryAfter', ['exact', 'seconds', 'spread'], 'exact'),
   };
 }
 

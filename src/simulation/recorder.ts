@@ -12,6 +12,8 @@ export interface GroupTally {
   /** Calls made for the first time, and denied for good. */
   calls: number;
   denied: number;
+  /** Calls made, those that came back included. */
+  requests: number;
   offered: Tokens;
   admitted: Tokens;
   waited: number;
@@ -58,6 +60,7 @@ export class Recorder {
       instances,
       calls: 0,
       denied: 0,
+      requests: 0,
       offered: 0,
       admitted: 0,
       waited: 0,
@@ -122,6 +125,11 @@ export class Recorder {
       share.offered += cost;
     }
     return ideal;
+  }
+
+  /** A call has been made, for the first time or again. */
+  requested(group: GroupTally, now: Milliseconds): void {
+    if (now >= this.#warmUpMs) group.requests += 1;
   }
 
   admitted(

@@ -73,6 +73,11 @@ export interface TrafficDocument {
   maxWaitMs?: number;
   /** How often a denied call comes back after its `retryAfterMs`, if there is one. Default 0. */
   retries?: number;
+  /**
+   * What it is told then: `exact` (default), to the millisecond; `seconds`, whole ones, as HTTP has them; `spread`: the same,
+   * one slot after the other, as by `spreadMs` of the adaptors for HTTP.
+   */
+  retryAfter?: 'exact' | 'seconds' | 'spread';
 }
 
 /** Between instances and the store, and from the policy source to them. */

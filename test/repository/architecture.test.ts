@@ -73,7 +73,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   middleware: [...FOUNDATION, 'index', 'http', 'key', 'verb'],
   outbound: [...FOUNDATION, 'index', 'http'],
   migration: [...FOUNDATION, 'index', 'http', 'verb'],
-  simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy'],
+  simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy', 'http', 'verb'],
 
   replay: [...FOUNDATION, 'algorithm', 'ceiling/exact', 'key', 'policy'],
 
