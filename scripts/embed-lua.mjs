@@ -8,7 +8,7 @@ const luaDirectory = new URL('../lua/', import.meta.url);
 export const generatedFile = new URL('../src/ceiling/scripts.generated.ts', import.meta.url);
 
 /** The scripts that are sent to Redis. Every other file in lua/ is a piece that these include. */
-export const entryFiles = ['lease.lua', 'heartbeat.lua', 'seats.lua', 'pace.lua'];
+export const entryFiles = ['lease.lua', 'heartbeat.lua', 'seats.lua', 'pace.lua', 'marks.lua'];
 
 /**
  * One Lua script with its `--- @include "piece"` lines expanded, each piece once, where it is first named.

@@ -3,7 +3,7 @@ import type { GivenRedisClient } from './ceiling/node-redis.js';
 import { HeadgateError } from './errors.js';
 import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
 import { lacksMeters, loadMeters } from './limiter/local-tier.js';
-import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
+import type { LimiterOptions } from './limiter/options.js';
 import type { NatsConnection } from './policy/nats-client.js';
 import { parsePolicies } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
@@ -25,6 +25,8 @@ import { VERSION } from './version.js';
  * @throws {InvalidOptionError} {@link InvalidPolicyError} {@link MissingPeerError}
  */
 export async function createLimiter(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<Limiter> {
+  // Needed once, and by nobody while requests are served.
+  const { checkLimiterOptions } = await import('./limiter/options.js');
   checkLimiterOptions(options);
   const policies = parsePolicies(options.policies ?? []);
   const time = options.time ?? systemTime;
@@ -47,6 +49,8 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     deadlineMs: options.callDeadlineMs ?? 100,
     maxKeys: options.maxKeys ?? 100_000,
     seatDesk: await seatDesk(policies),
+    Marks: (await import('./mark/mark-desk.js')).MarkDesk,
+    blocksEveryMs: options.blocksEveryMs ?? 1_000,
     Fleet: store.leaseNow ? undefined : (await import('./lease/fleet.js')).Fleet,
     store,
     source,
@@ -62,6 +66,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   try {
     await source.watch(listener);
     if ([...registry.policies()].some(lacksMeters)) await loadMeters();
+    await limiter.begin();
   } catch (error) {
     await limiter.close();
     throw error;

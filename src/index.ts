@@ -8,6 +8,7 @@ export type {
   ReplyHead,
   WindowCall,
 } from './ceiling/ceiling-store.js';
+export type { Mark, MarkCall, MarkFeed, MarkReply, MarkStore } from './ceiling/mark-store.js';
 export type { NodeRedis } from './ceiling/node-redis.js';
 export type { PaceCall, PaceReply, PaceStore } from './ceiling/pace-store.js';
 export type { RedisClient } from './ceiling/redis-client.js';
@@ -37,6 +38,7 @@ export type { KeyHandle } from './limiter/key-handle.js';
 export type { Limiter } from './limiter/limiter.js';
 export type { LimiterOptions } from './limiter/options.js';
 export type { PolicyLimiter } from './limiter/policy-limiter.js';
+export type { Block, BlockOptions } from './mark/block.js';
 export { memoryPolicySource } from './policy/memory-source.js';
 export type { NatsConnection } from './policy/nats-client.js';
 export { type NatsPolicySourceOptions, natsPolicySource } from './policy/nats-source.js';

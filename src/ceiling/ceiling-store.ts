@@ -1,5 +1,6 @@
 import type { Inheritance } from '../policy/policy.js';
 import type { Microseconds, MicroTokens } from '../units.js';
+import type { MarkStore } from './mark-store.js';
 import type { PaceStore } from './pace-store.js';
 import type { SeatStore } from './seat-store.js';
 
@@ -135,6 +136,8 @@ export interface CeilingStore {
   readonly seats?: SeatStore;
   /** Reserves slots; where it is missing, a ceiling can't be a leaky bucket. */
   readonly pacer?: PaceStore;
+  /** Remembers who is blocked; where it is missing, a block holds in the instance that made it only. */
+  readonly marks?: MarkStore;
   /** Counts `holder` as alive in `group` and answers how many are (seen within `fleetTtlMs`). */
   heartbeat(group: string, holder: string): Promise<number>;
   close(): Promise<void>;

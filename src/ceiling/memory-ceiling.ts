@@ -4,6 +4,7 @@ import type { Microseconds, MicroTokens } from '../units.js';
 import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply, partitionOf } from './ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from './ledger.js';
 import { type Look, leftIn } from './left.js';
+import { MemoryMarks } from './memory-marks.js';
 import { MemoryPace } from './memory-pace.js';
 import { MemorySeats } from './memory-seats.js';
 
@@ -25,6 +26,7 @@ export class MemoryCeiling implements CeilingStore {
   readonly ready = true;
   readonly seats: MemorySeats;
   readonly pacer: MemoryPace;
+  readonly marks: MemoryMarks;
   readonly #clock: () => Microseconds;
   readonly #newStore: 'empty' | 'full';
   readonly #random: Random | undefined;
@@ -39,6 +41,7 @@ export class MemoryCeiling implements CeilingStore {
     this.#sweeper = this.#buckets();
     this.seats = new MemorySeats(options.clock);
     this.pacer = new MemoryPace(options.clock);
+    this.marks = new MemoryMarks(options.clock, options.random);
   }
 
   lease(calls: readonly LeaseCall[]): Promise<LeaseReply>[] {
@@ -83,6 +86,7 @@ export class MemoryCeiling implements CeilingStore {
   lose(): void {
     this.#partitions.clear();
     this.#sweeper = this.#buckets();
+    this.marks.lose();
   }
 
   /** A copy of all data, as a replica has it. For tests and simulations. */

@@ -8,6 +8,7 @@ import { CLIENT_SHAPE, isRedisClient, type RedisClient, type ScriptArgument } fr
 import { watchGivenClient } from './redis-client-watch.js';
 import { connectRedis } from './redis-connection.js';
 import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
+import { RedisMarks } from './redis-marks.js';
 import { RedisPace } from './redis-pace.js';
 import { runScript } from './redis-script.js';
 import { RedisSeats } from './redis-seats.js';
@@ -68,6 +69,7 @@ interface Batch {
 export class RedisCeiling implements CeilingStore {
   readonly seats: RedisSeats;
   readonly pacer: RedisPace;
+  readonly marks: RedisMarks;
   readonly #client: RedisClient;
   readonly #prefix: string;
   readonly #newStore: 'empty' | 'full';
@@ -105,6 +107,7 @@ export class RedisCeiling implements CeilingStore {
     this.#sendsOnce = options.sendsOnce ?? false;
     this.seats = new RedisSeats(options.client, prefix);
     this.pacer = new RedisPace(options.client, prefix);
+    this.marks = new RedisMarks({ ...options, prefix, mayIdentify: () => this.#mayIdentify });
     this.#client.on('ready', this.#whenReady);
     this.#client.on('close', this.#whenClosed);
     // A client that connects with its first command (`lazyConnect`) would otherwise wait for one for ever.

@@ -1,3 +1,4 @@
+import type { MarkStore } from '../ceiling/mark-store.js';
 import type { PaceStore } from '../ceiling/pace-store.js';
 import { CeilingError, type CeilingStore, type LeaseCall, type LeaseReply } from '../index.js';
 import { type Channel, parentChannel } from './channel.js';
@@ -49,6 +50,11 @@ class ClusterCeiling implements CeilingStore {
       const answer = this.#closed ? closed() : this.#link.ask({ kind: 'pace', calls });
       return calls.map(async (_, index) => replyOf(await answer, index));
     },
+  };
+
+  readonly marks: MarkStore = {
+    mark: (call) => (this.#closed ? closed() : this.#link.ask({ kind: 'mark', call })),
+    feed: (era, seq, reading) => (this.#closed ? closed() : this.#link.ask({ kind: 'feed', era, seq, reading })),
   };
 
   async heartbeat(group: string, holder: string): Promise<number> {

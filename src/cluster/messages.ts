@@ -1,3 +1,4 @@
+import type { MarkCall, MarkFeed, MarkReply } from '../ceiling/mark-store.js';
 import type { PaceCall, PaceReply } from '../ceiling/pace-store.js';
 import type { LeaseCall, LeaseReply, PolicyDocument, PolicyUpdate } from '../index.js';
 
@@ -12,6 +13,8 @@ export const PROTOCOL = 1;
 export type Question =
   | { readonly kind: 'lease'; readonly calls: readonly LeaseCall[] }
   | { readonly kind: 'pace'; readonly calls: readonly PaceCall[] }
+  | { readonly kind: 'mark'; readonly call: MarkCall }
+  | { readonly kind: 'feed'; readonly era: string; readonly seq: number; readonly reading: boolean }
   | { readonly kind: 'heartbeat'; readonly group: string; readonly holder: string }
   | { readonly kind: 'watch' }
   | { readonly kind: 'list' }
@@ -26,6 +29,8 @@ export type Question =
 export interface Answers {
   readonly lease: readonly LeaseReply[];
   readonly pace: readonly PaceReply[];
+  readonly mark: MarkReply;
+  readonly feed: MarkFeed;
   readonly heartbeat: number;
   /** The present state; changes follow as `policy` messages until the worker goes. */
   readonly watch: readonly PolicyUpdate[];

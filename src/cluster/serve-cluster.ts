@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { MarkStore } from '../ceiling/mark-store.js';
 import { MemoryCeiling, storeClock } from '../ceiling/memory-ceiling.js';
 import {
   CeilingError,
@@ -152,6 +153,10 @@ class Server implements ClusterServer {
       case 'pace':
         if (!this.ceiling.pacer) throw new CeilingError('The ceiling that is served has no pacer.');
         return Promise.all(this.ceiling.pacer.pace(question.calls));
+      case 'mark':
+        return marksOf(this.ceiling).mark(question.call);
+      case 'feed':
+        return marksOf(this.ceiling).feed(question.era, question.seq, question.reading);
       case 'heartbeat':
         return this.ceiling.heartbeat(question.group, question.holder);
       case 'watch':
@@ -168,4 +173,9 @@ class Server implements ClusterServer {
   #tell(channel: Channel, message: FromPrimary): void {
     post(channel, message);
   }
+}
+
+function marksOf({ marks }: CeilingStore): MarkStore {
+  if (!marks) throw new CeilingError('The ceiling that is served keeps no marks.');
+  return marks;
 }

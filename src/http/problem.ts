@@ -36,6 +36,7 @@ type Kind = keyof typeof PROBLEMS;
 const KIND_OF: Readonly<Record<DenialReason, Kind>> = {
   empty: 'quota',
   'queue-full': 'quota',
+  blocked: 'quota',
   cold: 'capacity',
   expired: 'capacity',
   degraded: 'capacity',

@@ -249,6 +249,13 @@ export class Account implements Wallet, Sleeper, Share {
     if (now < this.endsAt) this.payDebt();
   }
 
+  /** Its bucket was made full: what was said of it no longer holds, and nothing is owed. */
+  forgive(): void {
+    this.blockedUntil = 0;
+    this.unmet = 0;
+    this.debt = 0;
+  }
+
   /** What was charged before it was there is spent as soon as it is. */
   payDebt(): void {
     const paid = Math.min(this.debt, this.balance);

@@ -97,8 +97,10 @@ export class Clerk {
         limit = Math.min(limit, ceiling.burst / MICRO);
         resetAfterMs = left === undefined ? undefined : Math.max(resetAfterMs, untilFull(ceiling, held));
       }
+      const blockedFor = Math.ceil(state.blockEnd - now);
       // Nobody overtakes those who wait.
-      remaining = state.waiters === undefined ? Math.max(0, Math.floor(remaining)) : 0;
+      remaining = state.waiters === undefined && blockedFor <= 0 ? Math.max(0, Math.floor(remaining)) : 0;
+      if (resetAfterMs !== undefined) resetAfterMs = Math.max(resetAfterMs, blockedFor);
     }
     return { allowed: true, policy, policyVersion, remaining, limit, resetAfterMs, degraded };
   }
@@ -127,6 +129,7 @@ export class Clerk {
   ): boolean {
     const { counters, policy } = this.#owner;
     const shadow = passesAsShadow(state.terms.mode, verdict);
+    if (verdict === VERDICT.blocked) counters.deniedBlocked += 1;
     if (shadow) {
       counters.shadowDenied += 1;
       counters.allowed += 1;

@@ -65,6 +65,7 @@ export const VERDICT = {
   policyDenies: 10,
   closed: 11,
   queueFull: 12,
+  blocked: 13,
 } as const;
 
 export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
@@ -86,6 +87,7 @@ const GROUNDS: readonly (Grounds | undefined)[] = grounds([
   [VERDICT.policyDenies, 'policy', 'denied-by-policy'],
   [VERDICT.closed, 'policy', 'closed'],
   [VERDICT.queueFull, 'policy', 'queue-full'],
+  [VERDICT.blocked, 'policy', 'blocked'],
 ]);
 
 /** Where a key shares its bucket with others, "empty" is not of its own doing. */

@@ -37,6 +37,7 @@ export class Judge {
     const { local, mode } = state.terms;
     if (mode === 'deny') return VERDICT.policyDenies;
     if (mode === 'allow') return VERDICT.policyAllows;
+    if (now < state.blockEnd) return this.never(state, cost, micro) ?? VERDICT.blocked;
     let level = 0;
     if (local !== undefined) {
       level = levelOf(state, local, now);
@@ -63,6 +64,7 @@ export class Judge {
     const { local } = state.terms;
     const never = this.never(state, cost, micro);
     if (never !== undefined) return never;
+    if (now < state.blockEnd) return VERDICT.blocked;
     const [first] = state.waiters ?? [];
     if (local !== undefined && first !== undefined && levelOf(state, local, now) < first.cost)
       return VERDICT.localEmpty;
@@ -108,6 +110,13 @@ export class Judge {
       }
       case VERDICT.queueFull:
         return this.wait(state, account ? VERDICT.ceilingEmpty : VERDICT.localEmpty, micro, ahead, now);
+      case VERDICT.blocked: {
+        if (state.blockEnd === Number.POSITIVE_INFINITY) return undefined;
+        // By its end there may still be too little.
+        const tokens = this.wait(state, VERDICT.localEmpty, micro, ahead, now) ?? 1;
+        const leased = this.wait(state, VERDICT.ceilingEmpty, micro, ahead, now) ?? 1;
+        return Math.max(Math.ceil(state.blockEnd - now), tokens, leased);
+      }
       default:
         return undefined;
     }

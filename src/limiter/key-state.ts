@@ -34,6 +34,8 @@ export class KeyState implements LocalState, Sleeper {
   waiters: WaitQueue | undefined;
   /** In an outage with the mode `share`: what this instance may admit by itself. */
   share: ShareBucket | undefined;
+  /** Nothing passes before this, on the monotonic clock; `-Infinity`: the key is not blocked. */
+  blockEnd: Milliseconds = Number.NEGATIVE_INFINITY;
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
   wakeSlot = 0;
 

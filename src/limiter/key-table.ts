@@ -97,8 +97,21 @@ export class KeyTable {
   /** Brings a state under the policy in force now, and back to where its cells decide if they can. */
   refresh(state: KeyState, now: Milliseconds): KeyState {
     if (state.policy !== this.#parts.owner.policy) this.#reshape(state, now);
-    if (this.#isPlain(state)) state.plain = this.#parts.owner.edition;
+    if (this.#isPlain(state, now)) state.plain = this.#parts.owner.edition;
     return state;
+  }
+
+  /** Says anew until when a key is blocked. */
+  mark(state: KeyState): void {
+    state.blockEnd = this.#parts.owner.blockEnd(state.key);
+    state.plain = 0;
+  }
+
+  /** Makes a key as if it had never been asked for, but for what is leased. */
+  clear(state: KeyState, now: Milliseconds): void {
+    this.#fill(state, now);
+    state.share = undefined;
+    state.account?.forgive();
   }
 
   /** Looks for no unused keys any more. */
@@ -108,12 +121,13 @@ export class KeyTable {
   }
 
   /** Whether nothing but its cells is needed to decide about a key. Whoever changes that writes 0 to `plain`. */
-  #isPlain({ terms, policy, waiters, overflow }: KeyState): boolean {
+  #isPlain({ terms, policy, waiters, overflow, blockEnd }: KeyState, now: Milliseconds): boolean {
     const { local, mode } = terms;
     return (
       terms === policy.terms &&
       waiters === undefined &&
       !overflow &&
+      now >= blockEnd &&
       (mode === 'enforce' || mode === 'shadow') &&
       (local === undefined || local.algorithm === 'token-bucket')
     );
@@ -122,8 +136,8 @@ export class KeyTable {
   #admit(key: string, now: Milliseconds): KeyState {
     checkKey(key);
     const { owner, maxKeys } = this.#parts;
-    // Whoever has terms of its own keeps them: there are only as many as the policy names.
-    const named = owner.policy.overrides.has(key);
+    // Whoever has terms of its own keeps them, and a block its key: there are only as many as have been named.
+    const named = owner.policy.overrides.has(key) || owner.blockEnd(key) > now;
     if (this.size >= maxKeys && !named && !this.#makeRoom(now)) {
       this.#overflow ??= this.#newState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, now);
       return this.#overflow;
@@ -140,11 +154,17 @@ export class KeyTable {
     const { owner, keeper } = this.#parts;
     const { policy } = owner;
     const state = new KeyState(key, slot, cells, first, policy, termsFor(policy, key));
+    this.#fill(state, now);
+    state.blockEnd = owner.blockEnd(key);
+    if (state.terms.ceiling) state.account = keeper.open(key, owner, cells, first);
+    return state;
+  }
+
+  /** Makes the local tier as if it had never been used. */
+  #fill(state: KeyState, now: Milliseconds): void {
     state.tokens = state.terms.local?.burst ?? 0;
     state.at = now;
     state.meter = meterOf(state.terms.local, this.#parts.time.wallNow);
-    if (state.terms.ceiling) state.account = keeper.open(key, owner, cells, first);
-    return state;
   }
 
   /** Drops one of the next few keys that can be. */

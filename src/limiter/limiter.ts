@@ -4,6 +4,7 @@ import { CeilingError, ClosedError, UnknownPolicyError } from '../errors.js';
 import type { Fleet } from '../lease/fleet.js';
 import { Keeper } from '../lease/keeper.js';
 import { WakeQueue } from '../lease/wake-queue.js';
+import type { MarkDesk } from '../mark/mark-desk.js';
 import type { Policy } from '../policy/policy.js';
 import type { PolicySource } from '../policy/policy-source.js';
 import { PolicyBook } from '../policy/publisher.js';
@@ -38,6 +39,8 @@ export interface LimiterParts {
   /** Given where a policy is known to need it, so that nobody waits for it to be loaded. */
   readonly seatDesk: SeatDeskClass | undefined;
   readonly Fleet: typeof Fleet | undefined;
+  readonly Marks: typeof MarkDesk;
+  readonly blocksEveryMs: Milliseconds;
 }
 
 /** A rate limiter: the policies it runs, each with a limiter of its own. */
@@ -53,6 +56,7 @@ export class Limiter {
   /** There once it was of use: most limiters never load what counts those in flight. */
   #desk: SeatDesk | undefined;
   readonly #openDesk: (Desk: SeatDeskClass) => SeatDesk;
+  readonly #marks: MarkDesk;
   readonly #running = new Map<string, Running>();
   readonly #detach: (() => void)[];
   #closing: Promise<void> | undefined;
@@ -69,6 +73,7 @@ export class Limiter {
       settled: (account) => this.#running.get(account.owner.policy.name)?.limiter.settled(account),
       outdated: () => this.#rereader.read(),
     });
+    this.#marks = new parts.Marks({ ...parts, policyOf: (name) => this.#running.get(name)?.limiter });
     this.#openDesk = (Desk) => {
       this.#desk ??= new Desk({
         ...parts,
@@ -92,6 +97,11 @@ export class Limiter {
         gauges: () => this.#gauges(),
       }),
     ];
+  }
+
+  /** @internal Hears what is blocked already: no longer than a call may take. */
+  begin(): Promise<void> {
+    return this.#marks.begin();
   }
 
   /** Whether the ceiling store is out of reach at this moment. */
@@ -136,6 +146,7 @@ export class Limiter {
     for (const { limiter } of this.#running.values()) limiter.close();
     this.#wakes.close();
     this.#desk?.close();
+    this.#marks.close();
     await this.#keeper.close();
     for (const part of [source, store]) {
       // What can't be closed is no reason to leave the rest open, nor to fail whoever shuts down.
@@ -164,12 +175,13 @@ export class Limiter {
     if (running) {
       running.limiter.replace(policy);
     } else {
-      const state = new PolicyState(policy, this.#parts.time.now());
+      const state = new PolicyState(policy, this.#parts.time.now(), this.#marks.keysOf(policy.name));
       const limiter = new PolicyLimiter({
         ...this.#parts,
         owner: state,
         keeper: this.#keeper,
         wakes: this.#wakes,
+        marks: this.#marks,
         desk: () => this.#desk,
         openDesk: async () => this.#desk ?? this.#openDesk((await import('../seat/seat-desk.js')).SeatDesk),
       });

@@ -26,6 +26,8 @@ export interface LimiterOptions<Redis = unknown, Nats = unknown> {
   readonly weight?: number;
   /** How long a call to the ceiling store may take before it is given up: 5 to 120 ms. Default 100. */
   readonly callDeadlineMs?: Milliseconds;
+  /** How often the ceiling store is asked which keys have been blocked, unblocked or reset: 50 to 60,000 ms. Default 1,000. */
+  readonly blocksEveryMs?: Milliseconds;
   /** Most keys held for each policy; the rest share one overflow bucket. 1 to 16,000,000, whole. Default 100,000. */
   readonly maxKeys?: number;
   /** First part of every key in Redis: 1 to 32 of A–Z a–z 0–9 `_` `-`. Default `'hg'`. */
@@ -84,6 +86,7 @@ const CHECKS: readonly Check[] = [
     'a number of ms from 5 to 120',
     (value: unknown) => typeof value === 'number' && value >= 5 && value <= 120,
   ],
+  ['blocksEveryMs', 'a whole number from 50 to 60,000', isWhole(50, 60_000)],
   ['maxKeys', 'a whole number from 1 to 16,000,000', isWhole(1, 16_000_000)],
   [
     'keyPrefix',

@@ -1,11 +1,13 @@
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
+import type { Block, BlockOptions } from '../mark/block.js';
+import type { MarkDesk } from '../mark/mark-desk.js';
 import type { Policy } from '../policy/policy.js';
 import type { Seat } from '../seat/seat.js';
 import type { SeatDesk } from '../seat/seat-desk.js';
 import type { PolicyGauges } from '../telemetry/observer.js';
-import { MICRO, type Tokens } from '../units.js';
+import { MICRO, type Milliseconds, type Tokens } from '../units.js';
 import { type AcquireOptions, checkAcquireOptions, checkPatience, type EnterOptions } from './acquire-options.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
@@ -20,6 +22,7 @@ export interface PolicyLimiterParts extends TellerParts, KeyTableParts {
   /** Where seats are counted, if anybody has asked for one. */
   readonly desk: () => SeatDesk | undefined;
   readonly openDesk: () => Promise<SeatDesk>;
+  readonly marks: MarkDesk;
 }
 
 /**
@@ -44,6 +47,7 @@ export class PolicyLimiter {
   readonly keys: KeyTable;
   readonly #desk: () => SeatDesk | undefined;
   readonly #openDesk: () => Promise<SeatDesk>;
+  readonly #marks: MarkDesk;
 
   /** @internal Made by `createLimiter`. */
   constructor(parts: PolicyLimiterParts) {
@@ -52,6 +56,7 @@ export class PolicyLimiter {
     this.teller = new Teller(parts);
     this.#desk = parts.desk;
     this.#openDesk = parts.openDesk;
+    this.#marks = parts.marks;
     this.keys = new KeyTable(parts);
   }
 
@@ -134,6 +139,45 @@ export class PolicyLimiter {
     return desk.enter(this.#owner, key, patience);
   }
 
+  /**
+   * Blocks a key for the whole fleet: nothing passes until the end, and whoever asks is told when that is. It holds here
+   * at once, and elsewhere as soon as it is heard of. A key that is blocked already stays so for no shorter than it was.
+   *
+   * With several lengths they are a ladder: each block of a key that is not blocked now takes the next one, and the last
+   * again and again, until the key's place is forgotten.
+   *
+   * @param forMs ms, positive, up to ten years; `Infinity`: until it is unblocked. Or 1 to 32 of them, in their order
+   * @returns for how long it is blocked now
+   * @throws {InvalidKeyError} {@link InvalidOptionError} {@link ClosedError}; {@link CeilingError} where the store could
+   * not be told: it then holds here only, of a ladder its first step
+   */
+  async block(key: string, forMs: Milliseconds | readonly Milliseconds[], options?: BlockOptions): Promise<Block> {
+    checkKey(key);
+    return this.#marks.block(this.policy.name, key, forMs, options);
+  }
+
+  /**
+   * Ends a block for the whole fleet; the key's place on its ladder stays. Whoever waits for its end is served.
+   *
+   * @throws {InvalidKeyError} {@link ClosedError}; {@link CeilingError} where the store could not be told
+   */
+  async unblock(key: string): Promise<void> {
+    checkKey(key);
+    return this.#marks.unblock(this.policy.name, key);
+  }
+
+  /**
+   * Makes a key as if it had never been asked for, for the whole fleet: its buckets are full, it is not blocked, and its
+   * place on a ladder is forgotten. Tokens that are out on lease stay so, and seats taken. Admits at most one burst more
+   * in windows that span it.
+   *
+   * @throws {InvalidKeyError} {@link ClosedError}; {@link CeilingError} where the store could not be told
+   */
+  async reset(key: string): Promise<void> {
+    checkKey(key);
+    return this.#marks.reset(this.policy.name, key);
+  }
+
   /** @internal */
   accounts(): Iterable<Account> {
     return accountsOf(this.keys.states());
@@ -148,6 +192,23 @@ export class PolicyLimiter {
   settled(account: Account): void {
     const state = this.keys.peek(account.key);
     if (state?.account === account) this.teller.room.answered(state, this.teller.now());
+  }
+
+  /** @internal A key has been blocked, or no longer is. */
+  marked(key: string): void {
+    const state = this.keys.peek(key);
+    if (state) this.keys.mark(state);
+    if (state) this.teller.room.serve(state, true, this.teller.now());
+    this.#desk()?.marked(this.policy.name, key);
+  }
+
+  /** @internal A key is to be as if it had never been asked for. */
+  cleared(key: string): void {
+    const state = this.keys.peek(key);
+    if (!state) return;
+    const now = this.teller.now();
+    this.keys.clear(state, now);
+    this.teller.room.serve(state, true, now);
   }
 
   /** @internal A newer version is in force: whoever holds tokens or waits must hear of it; other keys at their next call. */
@@ -174,6 +235,7 @@ export class PolicyLimiter {
       tokensHeld: held / MICRO,
       keys: this.keys.size,
       waiting: this.teller.room.size,
+      blocked: this.#marks.blocked(policy.name),
       degraded: this.#keeper.degraded && policy.terms.ceiling !== undefined,
     };
   }

@@ -14,11 +14,20 @@ export class PolicyState implements LeasedPolicy {
   readonly costs: CostLimits;
   readonly counters: PolicyCounters;
 
-  constructor(policy: Policy, now: Milliseconds) {
+  /** Keys that are blocked, or were just now. */
+  readonly #blocks: ReadonlyMap<string, { readonly end: Milliseconds }>;
+
+  constructor(policy: Policy, now: Milliseconds, blocks: ReadonlyMap<string, { readonly end: Milliseconds }>) {
+    this.#blocks = blocks;
     this.policy = policy;
     this.since = now;
     this.costs = new CostLimits(policy);
     this.counters = { policy: policy.name, ...NO_COUNTS };
+  }
+
+  /** Until when a key is blocked, on the monotonic clock; `-Infinity`: it is not. */
+  blockEnd(key: string): Milliseconds {
+    return this.#blocks.get(key)?.end ?? Number.NEGATIVE_INFINITY;
   }
 
   /** Puts a newer version in force. */

@@ -181,7 +181,10 @@ export class WaitingRoom {
     let head: MicroTokens = 0;
     let level = local === undefined ? Number.POSITIVE_INFINITY : levelOf(state, local, now);
     let soonest = state.waiters?.soonestDeadline ?? Number.POSITIVE_INFINITY;
-    for (const waiter of state.waiters ?? []) {
+    const blocked = now < state.blockEnd;
+    // Nor for one who can't spend them yet.
+    if (blocked && state.waiters) soonest = Math.min(soonest, state.blockEnd);
+    for (const waiter of (!blocked && state.waiters) || []) {
       if (level < waiter.cost) {
         // Tokens leased for one whom the local bucket holds back would die in the wallet.
         if (need === 0)

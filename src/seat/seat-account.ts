@@ -7,6 +7,8 @@ import type { Seat } from './seat.js';
 /** The policy whose seats are counted; replaced in place when a newer version arrives. */
 export interface SeatedPolicy {
   policy: Policy;
+  /** Until when a key is blocked; `-Infinity`: it is not. */
+  blockEnd(key: string): Milliseconds;
 }
 
 /** One `enter` that waits. It has no seat. */

@@ -64,8 +64,9 @@ export class SeatDesk {
     const { mode, concurrency } = termsFor(owner.policy, key);
     if (this.#closed) return Promise.resolve(noSeat('closed'));
     if (mode === 'deny') return Promise.resolve(noSeat('denied-by-policy'));
-    if (!concurrency || mode !== 'enforce') return Promise.resolve(takenSeat(() => {}));
     const now = this.#parts.time.now();
+    if (mode === 'enforce' && now < owner.blockEnd(key)) return Promise.resolve(noSeat('blocked'));
+    if (!concurrency || mode !== 'enforce') return Promise.resolve(takenSeat(() => {}));
     const account = this.#open(owner, key);
     if (account.waiters.size === 0 && this.#parts.seats.holdNow) {
       if (this.#fetchNow(account, concurrency, 1, now) > 0) return Promise.resolve(this.#seat(account));
@@ -87,6 +88,13 @@ export class SeatDesk {
     let held = 0;
     for (const account of this.#accounts.get(policy)?.values() ?? []) held += account.held;
     return held;
+  }
+
+  /** A key has been blocked, or no longer is: whoever waits for a seat of one that is does so in vain. */
+  marked(policy: string, key: string): void {
+    const account = this.#accounts.get(policy)?.get(key);
+    if (!account || this.#parts.time.now() >= account.owner.blockEnd(key)) return;
+    for (const waiter of account.waiters) this.#refuse(account, waiter, 'blocked');
   }
 
   /** A newer version is in force: other limits may let somebody in. */

@@ -6,6 +6,8 @@ export type SeatRefusal =
   | 'degraded'
   /** The policy's mode, or the key's override, denies everything. */
   | 'denied-by-policy'
+  /** The key has been blocked. */
+  | 'blocked'
   /** The limiter was closed while the call waited. */
   | 'closed';
 

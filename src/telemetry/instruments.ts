@@ -182,6 +182,7 @@ function observeTotals(policy: string, totals: PolicyTotals, observe: Observe): 
   called('failed', totals.leaseFailures);
   called('refused', totals.leaseRefusals);
   observe('headgate.overflow.decisions', totals.overflow, byPolicy);
+  observe('headgate.blocked.decisions', totals.deniedBlocked, byPolicy);
   observe('headgate.granted.tokens', totals.tokensGranted, byPolicy);
   observe('headgate.spent.tokens', totals.tokensSpent, byPolicy);
   observe('headgate.returned.tokens', totals.tokensReturned, byPolicy);
@@ -191,6 +192,7 @@ function observeTotals(policy: string, totals: PolicyTotals, observe: Observe): 
   observe('headgate.held.token.count', totals.tokensHeld, byPolicy);
   observe('headgate.key.count', totals.keys, byPolicy);
   observe('headgate.waiter.count', totals.waiting, byPolicy);
+  observe('headgate.blocked.key.count', totals.blocked, byPolicy);
   observe('headgate.degraded.count', totals.degradedLimiters, byPolicy);
   if (totals.version !== undefined) observe('headgate.policy.version', totals.version, byPolicy);
 }

@@ -49,6 +49,7 @@ export const ATTRIBUTES = {
       'denied-by-policy',
       'closed',
       'queue-full',
+      'blocked',
     ],
     description: 'Why the tier denied.',
   },
@@ -200,6 +201,12 @@ export const METRICS = {
     description: 'Decisions made on the shared overflow bucket, as the bound on keys was reached.',
     attributes: BY_POLICY,
   },
+  'headgate.blocked.decisions': {
+    instrument: 'observable counter',
+    unit: '{decision}',
+    description: 'Decisions that a block denied, or would have under a shadow policy.',
+    attributes: BY_POLICY,
+  },
   'headgate.granted.tokens': {
     instrument: 'observable counter',
     unit: '{token}',
@@ -246,6 +253,12 @@ export const METRICS = {
     instrument: 'observable up-down counter',
     unit: '{call}',
     description: 'Calls of `acquire` that wait now.',
+    attributes: BY_POLICY,
+  },
+  'headgate.blocked.key.count': {
+    instrument: 'observable gauge',
+    unit: '{key}',
+    description: 'Keys known to be blocked now; the most that any limiter of a process knows.',
     attributes: BY_POLICY,
   },
   'headgate.wait.duration': {

@@ -1,6 +1,6 @@
 import type { Milliseconds, Tokens } from '../units.js';
 
-/** Which tier denied: `policy` where its mode or an override did, before any bucket was looked at. */
+/** Which tier denied: `policy` where its mode, an override or a block did, before any bucket was looked at. */
 export type LimitedBy = 'local' | 'ceiling' | 'policy';
 
 /** Why a call was denied. `docs/reference/decisions.md` explains each. */
@@ -22,7 +22,9 @@ export type DenialReason =
   /** The limiter was closed while the call waited. */
   | 'closed'
   /** As many wait for this key as the call's `maxQueued` allows. */
-  | 'queue-full';
+  | 'queue-full'
+  /** The key has been blocked, fleet-wide, until `retryAfterMs` from now. */
+  | 'blocked';
 
 /** Plain counters of one policy in one limiter. Only ever added to; read by whoever listens. */
 export interface PolicyCounters {
@@ -33,6 +35,8 @@ export interface PolicyCounters {
   deniedLocal: number;
   deniedCeiling: number;
   deniedPolicy: number;
+  /** Calls that a block denied, or would have under a shadow policy: part of `deniedPolicy`, or of `shadowDenied`. */
+  deniedBlocked: number;
   /** Calls that a shadow policy would have denied; they are in `allowed`. */
   shadowDenied: number;
   /** Decisions made on the shared overflow bucket. */
@@ -61,6 +65,7 @@ export const NO_COUNTS: Readonly<Record<CounterName, 0>> = {
   deniedLocal: 0,
   deniedCeiling: 0,
   deniedPolicy: 0,
+  deniedBlocked: 0,
   shadowDenied: 0,
   overflow: 0,
   tokensGranted: 0,
@@ -82,6 +87,8 @@ export interface PolicyGauges {
   readonly tokensHeld: Tokens;
   readonly keys: number;
   readonly waiting: number;
+  /** Keys that this instance knows to be blocked. */
+  readonly blocked: number;
   readonly degraded: boolean;
 }
 

@@ -7,6 +7,8 @@ export interface PolicyTotals extends Record<CounterName, number> {
   tokensHeld: number;
   keys: number;
   waiting: number;
+  /** The most that any limiter knows: all of them know of the same blocks. */
+  blocked: number;
   degradedLimiters: number;
   /** The lowest any limiter has, so that one that lags shows; `undefined` where none has the policy any more. */
   version: number | undefined;
@@ -54,6 +56,7 @@ export class TotalsByPolicy {
         sum.tokensHeld += gauges.tokensHeld;
         sum.keys += gauges.keys;
         sum.waiting += gauges.waiting;
+        sum.blocked = Math.max(sum.blocked, gauges.blocked);
         if (gauges.degraded) sum.degradedLimiters += 1;
         sum.version = Math.min(sum.version ?? gauges.version, gauges.version);
       }
@@ -65,7 +68,7 @@ export class TotalsByPolicy {
 function totalsOf(totals: Map<string, PolicyTotals>, policy: string): PolicyTotals {
   let sum = totals.get(policy);
   if (!sum) {
-    sum = { ...NO_COUNTS, tokensHeld: 0, keys: 0, waiting: 0, degradedLimiters: 0, version: undefined };
+    sum = { ...NO_COUNTS, tokensHeld: 0, keys: 0, waiting: 0, blocked: 0, degradedLimiters: 0, version: undefined };
     totals.set(policy, sum);
   }
   return sum;

@@ -22,6 +22,7 @@ export function look(
   if (mode === 'allow') return VERDICT.policyAllows;
   const never = judge.never(state, cost, micro);
   if (never !== undefined) return never;
+  if (now < state.blockEnd) return VERDICT.blocked;
   const { account } = state;
   if (local !== undefined && levelOf(state, local, now) < cost) return VERDICT.localEmpty;
   if (account === undefined) return state.waiters === undefined ? VERDICT.allowed : VERDICT.localEmpty;
@@ -43,7 +44,7 @@ export function look(
 export function available({ keeper }: Teller, state: KeyState, now: Milliseconds): Tokens {
   const { local, mode } = state.terms;
   if (mode === 'allow') return Number.POSITIVE_INFINITY;
-  if (mode === 'deny' || state.waiters !== undefined) return 0;
+  if (mode === 'deny' || state.waiters !== undefined || now < state.blockEnd) return 0;
   const { account } = state;
   const inBucket = local === undefined ? Number.POSITIVE_INFINITY : Math.max(0, levelOf(state, local, now));
   return account === undefined ? inBucket : Math.min(inBucket, heldOrLeft(keeper, account, now) / MICRO);

@@ -25,7 +25,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'policy/policy-source': VOCABULARY,
   'ceiling/seat-store': FOUNDATION,
   'ceiling/pace-store': FOUNDATION,
-  'ceiling/ceiling-store': [...VOCABULARY, 'ceiling/pace-store', 'ceiling/seat-store'],
+  'ceiling/mark-store': FOUNDATION,
+  'ceiling/ceiling-store': [...VOCABULARY, 'ceiling/mark-store', 'ceiling/pace-store', 'ceiling/seat-store'],
 
   // The domain, from the bottom up.
   algorithm: VOCABULARY,
@@ -35,11 +36,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ceiling: [...VOCABULARY, 'telemetry/observer'],
   pace: [...VOCABULARY, 'ceiling/pace-store'],
   lease: [...VOCABULARY, 'cells', 'ceiling/ceiling-store', 'telemetry/observer'],
+  mark: [...FOUNDATION, 'ceiling/mark-store', 'lease/wake-queue', 'telemetry/observer'],
   seat: [...VOCABULARY, 'ceiling/seat-store', 'lease/wake-queue'],
   limiter: [
     ...FOUNDATION,
     'cells',
     'algorithm',
+    'mark',
     'seat',
     'lease',
     'policy',
@@ -52,12 +55,23 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   verb: [...VOCABULARY, 'algorithm', 'lease', 'limiter', 'seat'],
 
   // The composition root, and the public API in front of it.
-  'create-limiter': [...FOUNDATION, 'version', 'seat', 'lease/fleet', 'limiter', 'ceiling', 'policy', 'telemetry'],
+  'create-limiter': [
+    ...FOUNDATION,
+    'version',
+    'mark',
+    'seat',
+    'lease/fleet',
+    'limiter',
+    'ceiling',
+    'policy',
+    'telemetry',
+  ],
   index: [
     ...FOUNDATION,
     'version',
     'create-limiter',
     'key/compound-key',
+    'mark',
     'seat',
     'limiter',
     'verb',

@@ -1,4 +1,5 @@
 import type { CeilingStore, LeaseCall, LeaseReply } from '../../src/ceiling/ceiling-store.js';
+import type { MarkStore } from '../../src/ceiling/mark-store.js';
 import { MemoryCeiling, storeClock } from '../../src/ceiling/memory-ceiling.js';
 import type { SeatCall, SeatStore } from '../../src/ceiling/seat-store.js';
 import type { Time } from '../../src/time.js';
@@ -49,6 +50,18 @@ export class RemoteCeiling implements CeilingStore {
     },
   };
 
+  /** Not there unless a test asks for it: it is polled, which would be in the way of tests that count timers. */
+  marks?: MarkStore;
+
+  withMarks(): this {
+    const { marks } = this.inner;
+    this.marks = {
+      mark: (call) => this.#carry(() => marks.mark(call)),
+      feed: (era, seq, reading) => this.#carry(() => marks.feed(era, seq, reading)),
+    };
+    return this;
+  }
+
   async heartbeat(group: string, holder: string): Promise<number> {
     this.heartbeats += 1;
     if (this.fate !== 'answer') throw new Error('no heartbeat');
@@ -60,7 +73,7 @@ export class RemoteCeiling implements CeilingStore {
     this.closed += 1;
   }
 
-  #carry<Reply>(execute: () => Reply): Promise<Reply> {
+  #carry<Reply>(execute: () => Reply | Promise<Reply>): Promise<Reply> {
     const { fate, delayMs } = this;
     return new Promise((resolve, reject) => {
       this.#time.after(delayMs, () => {

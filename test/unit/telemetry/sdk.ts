@@ -87,6 +87,7 @@ export function counters(policy: string, counts: Partial<PolicyCounters> = {}): 
     deniedLocal: 0,
     deniedCeiling: 0,
     deniedPolicy: 0,
+    deniedBlocked: 0,
     shadowDenied: 0,
     overflow: 0,
     tokensGranted: 0,
@@ -110,6 +111,7 @@ export function readings(counts: Partial<PolicyCounters>, state: Partial<PolicyG
     tokensHeld: 0,
     keys: 0,
     waiting: 0,
+    blocked: 0,
     degraded: false,
     ...state,
   };
