@@ -18,6 +18,14 @@ export function runScript(
     );
 }
 
+/**
+ * Whether a script failed over what it found, as far as the error tells: not because of the state that the server is in
+ * (OOM, READONLY, LOADING and the like have prefixes of their own), nor because there was no answer.
+ */
+export function isOverData(error: unknown): boolean {
+  return error instanceof Error && /^(ERR|WRONGTYPE) /.test(error.message);
+}
+
 /** Only the prefix says so on every server: Redis and Valkey word the rest differently. */
 function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
