@@ -90,7 +90,9 @@ export class Fleet {
       onTrouble: () => {},
     });
     for (const key of keys) {
-      await eventually(async () => (await limiter.policy(policy.name).acquire(key)).allowed, `"${key}" was filled`);
+      await eventually(async () => (await limiter.policy(policy.name).acquire(key)).allowed, `"${key}" was filled`, {
+        deadlineMs: BACK_WITHIN_MS,
+      });
     }
     await limiter.close();
   }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClosedError } from '../../../src/errors.js';
+import type { PolicyDocument } from '../../../src/policy/policy.js';
+import { ManualTime } from '../../../src/testing.js';
 import { closed, denied, limiterOf, remoteLimiterOf, soFar } from '../../support/limiter-under-test.js';
 
 describe('close', () => {
@@ -43,6 +45,20 @@ describe('close', () => {
     expect(stats).toMatchObject({ tokensHeld: 0, tokensReturned: 70, tokensGranted: 70 });
     expect(time.pending).toBe(0);
     expect(remote.closed).toBe(1);
+  });
+
+  it('once leaves no timer, however many policies and callers there were (C70)', async () => {
+    const time = new ManualTime(1_000);
+    const policies: PolicyDocument[] = ['api', 'b', 'c'].map((name) => ({ name, ceiling: { rate: 10, burst: 10 } }));
+    const before = time.pending;
+    const { limiter } = await remoteLimiterOf({}, { time, policies });
+    for (let round = 0; round < 2; round++) {
+      for (const { name } of policies) limiter.policy(name).tryAcquire('k');
+      await time.advance(20);
+    }
+    expect(time.pending).toBeGreaterThan(before);
+    await closed(limiter, time);
+    expect(time.pending).toBe(before);
   });
 
   it('ends though the store never answers', async () => {

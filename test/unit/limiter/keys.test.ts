@@ -56,6 +56,20 @@ describe('keys', () => {
     }
   });
 
+  it('are looked through a thousand at a time, whatever their number (C68)', async () => {
+    const { api, limiter, time } = await limiterOf({ local: { rate: 1_000, burst: 1 } }, { maxKeys: 20_000 });
+    for (let key = 0; key < 10_000; key++) api.tryAcquire(`k${key}`);
+    let most = 0;
+    for (let keys = 10_000; keys > 0; ) {
+      await time.advance(1);
+      const left = limiter.stats()[0]?.keys ?? 0;
+      most = Math.max(most, keys - left);
+      keys = left;
+      expect(time.now()).toBeLessThan(10_000);
+    }
+    expect(most).toBeLessThanOrEqual(1_024);
+  });
+
   it('give their lease back when idle: nothing is stranded, and what is granted is accounted for (INV5)', async () => {
     const { api, limiter, time, remote } = await remoteLimiterOf({ ceiling: { rate: 10, burst: 100 } });
     api.tryAcquire('k', 60);

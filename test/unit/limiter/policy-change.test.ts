@@ -327,4 +327,21 @@ describe('the mode', () => {
       ['api', 'api#k~shadow'],
     ]);
   });
+
+  it('leaves no timer behind, however many there were, under traffic (C73)', async () => {
+    const { limiter, time } = await limiterOf({ local: { rate: 100, burst: 10 } }, published());
+    const traffic = async (): Promise<number> => {
+      for (const name of ['api', 'other']) limiter.policy(name).tryAcquire('k');
+      await time.advance(10);
+      return time.pending;
+    };
+    await limiter.policies.publish({ name: 'other', local: { rate: 100, burst: 10 } });
+    const before = await traffic();
+    for (let i = 1; i <= 200; i++) {
+      const name = i % 2 ? 'api' : 'other';
+      await limiter.policies.publish({ name, local: { rate: 100 + i, burst: 10 + (i % 7) } });
+      await traffic();
+    }
+    expect(await traffic()).toBe(before);
+  });
 });

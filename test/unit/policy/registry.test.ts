@@ -77,6 +77,41 @@ describe('PolicyRegistry', () => {
     expect(changes).toMatchObject([{ version: 4, previousVersion: 5, outcome: 'ignored', error: undefined }]);
   });
 
+  it('never goes back, though what is read lags behind what was heard (C142)', () => {
+    const { registry, changes } = setUp(document(17));
+    const active: (number | undefined)[] = [];
+    registry.onChange(({ version }) => active.push(version));
+    registry.apply(update(document(41)));
+    // The hint brings the policy along: nothing has to be read after it.
+    registry.apply(update(document(42), { via: 'hint' }));
+    for (const lagging of [41, 41, 42, 40]) registry.apply(update(document(lagging), { via: 'snapshot' }));
+    expect(active).toEqual([41, 42]);
+    expect(registry.get('api')?.version).toBe(42);
+    expect(changes.map(({ version, outcome }) => [version, outcome])).toEqual([
+      [41, 'applied'],
+      [42, 'applied'],
+      [41, 'ignored'],
+      [41, 'ignored'],
+      [40, 'ignored'],
+    ]);
+  });
+
+  it('takes ten thousand updates as they come, one of each policy being kept (C145)', () => {
+    const names = Array.from({ length: 20 }, (_, i) => `policy-${i}`);
+    const registry = new PolicyRegistry({
+      policies: [],
+      time: { wallNow: () => NOW },
+      observer: { policyChanged: () => {}, trouble: () => {} },
+    });
+    for (let version = 1; version <= 500; version++) {
+      for (const name of names) registry.apply(update(document(version, version, name), { name }));
+    }
+    expect(registry.outcomes.applied).toBe(10_000);
+    expect([...registry.policies()].map(({ name, version }) => [name, version])).toEqual(
+      names.map((name) => [name, 500]),
+    );
+  });
+
   it('ignores the same version with the same content in silence, however it is put', () => {
     const long = { mode: 'deny' } as const;
     const { registry, changes } = setUp({ ...document(5, 60), overrides: { a: long, b: long } });
