@@ -38,6 +38,10 @@ export interface EnterOptions {
   readonly maxWaitMs?: Milliseconds;
   /** Ends the wait: the promise rejects with the signal's reason, and no seat has been taken. */
   readonly signal?: AbortSignal;
+  /** Whoever waits here with a higher one is seated first, however long the others have waited. A whole number. Default 0. */
+  readonly priority?: number;
+  /** Where as many wait here for this key already, the call is turned away, `queue-full`. Whole, 0 or more. Default: none. */
+  readonly maxQueued?: number;
 }
 
 /** How long a caller waits. */
@@ -46,11 +50,15 @@ export interface Patience {
   readonly signal: AbortSignal | undefined;
 }
 
-/** All options of `acquire`. */
-export interface CheckedOptions extends Patience {
-  readonly cost: Tokens;
+/** The same, and its place among the others who do. */
+export interface QueuePatience extends Patience {
   readonly priority: number;
   readonly maxQueued: number;
+}
+
+/** All options of `acquire`. */
+export interface CheckedOptions extends QueuePatience {
+  readonly cost: Tokens;
 }
 
 const NO_BOUND = Number.POSITIVE_INFINITY;
@@ -70,9 +78,7 @@ const PATIENCE = {
   signal: ['an AbortSignal', (value: AbortSignal | null) => typeof value?.addEventListener === 'function'],
 } satisfies Record<string, Check>;
 
-/** The options of `acquire`; a cost is checked with the policy. */
-export const OF_ACQUIRE = {
-  cost: ['', () => true],
+const OF_ENTER = {
   ...PATIENCE,
   priority: ['a whole number', Number.isSafeInteger],
   maxQueued: [
@@ -80,6 +86,9 @@ export const OF_ACQUIRE = {
     (value: number) => value === NO_BOUND || (Number.isSafeInteger(value) && value >= 0),
   ],
 } satisfies Record<string, Check>;
+
+/** The options of `acquire`; a cost is checked with the policy. */
+export const OF_ACQUIRE = { cost: ['', () => true], ...OF_ENTER } satisfies Record<string, Check>;
 
 /** Checks the options of one call; the cost itself is checked with the policy. */
 export function checkAcquireOptions(options: AcquireOptions | undefined): CheckedOptions {
@@ -89,8 +98,16 @@ export function checkAcquireOptions(options: AcquireOptions | undefined): Checke
   return { cost, maxWaitMs, signal, priority, maxQueued };
 }
 
+/** Checks the options of `enter`. */
+export function checkEnterOptions(options: EnterOptions | undefined): QueuePatience {
+  if (options === undefined) return NONE_GIVEN;
+  checkOptions('enter', OF_ENTER, options);
+  const { maxWaitMs, signal, priority = 0, maxQueued = NO_BOUND } = options;
+  return { maxWaitMs, signal, priority, maxQueued };
+}
+
 /** Checks the options of a call that has no others. */
-export function checkPatience(verb: string, options: EnterOptions | undefined): Patience {
+export function checkPatience(verb: string, options: AcquireAllOptions | undefined): Patience {
   if (options === undefined) return NONE_GIVEN;
   checkOptions(verb, PATIENCE, options);
   return { maxWaitMs: options.maxWaitMs, signal: options.signal };

@@ -65,7 +65,7 @@ export class Judge {
     const never = this.never(state, cost, micro);
     if (never !== undefined) return never;
     if (now < state.blockEnd) return VERDICT.blocked;
-    const [first] = state.waiters ?? [];
+    const first = state.waiters?.first;
     if (local !== undefined && first !== undefined && levelOf(state, local, now) < first.cost)
       return VERDICT.localEmpty;
     const { account } = state;

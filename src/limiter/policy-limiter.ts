@@ -8,7 +8,7 @@ import type { Seat } from '../seat/seat.js';
 import type { SeatDesk } from '../seat/seat-desk.js';
 import type { PolicyGauges } from '../telemetry/observer.js';
 import { MICRO, type Milliseconds, type Tokens } from '../units.js';
-import { type AcquireOptions, checkAcquireOptions, checkPatience, type EnterOptions } from './acquire-options.js';
+import { type AcquireOptions, checkAcquireOptions, checkEnterOptions, type EnterOptions } from './acquire-options.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
 import { firstCellOf } from './key-pages.js';
@@ -132,7 +132,7 @@ export class PolicyLimiter {
    * @throws {InvalidKeyError} {@link InvalidOptionError}; rejects with the signal's reason where it is aborted first
    */
   async enter(key: string, options?: EnterOptions): Promise<Seat> {
-    const patience = checkPatience('enter', options);
+    const patience = checkEnterOptions(options);
     checkKey(key);
     patience.signal?.throwIfAborted();
     const desk = this.#desk() ?? (await this.#openDesk());

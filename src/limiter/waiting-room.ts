@@ -1,5 +1,6 @@
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
+import { Place } from '../line.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Time } from '../time.js';
 import type { MicroTokens, Milliseconds, Tokens } from '../units.js';
@@ -79,6 +80,7 @@ export class WaitingRoom {
         cost,
         micro,
         priority,
+        place: new Place(),
         patient: maxWaitMs !== undefined,
         deadline: maxWaitMs === undefined ? Number.POSITIVE_INFINITY : now + maxWaitMs,
         since: queue.answers,
@@ -210,7 +212,7 @@ export class WaitingRoom {
   }
 
   #leave(state: KeyState, queue: WaitQueue, waiter: Waiter): void {
-    if (!queue.remove(waiter)) return;
+    if (!queue.delete(waiter)) return;
     if (queue.size === 0 && state.waiters === queue) state.waiters = undefined;
     this.#grow(-1);
   }

@@ -1,5 +1,6 @@
 import type { SeatCall } from '../ceiling/seat-store.js';
 import type { Sleeper } from '../lease/wake-queue.js';
+import { type InLine, Line } from '../line.js';
 import { type ConcurrencyTerms, type Policy, termsFor } from '../policy/policy.js';
 import { MICROS_PER_MS, type Milliseconds } from '../units.js';
 import type { Seat } from './seat.js';
@@ -12,7 +13,7 @@ export interface SeatedPolicy {
 }
 
 /** One `enter` that waits. It has no seat. */
-export interface SeatWaiter {
+export interface SeatWaiter extends InLine<SeatWaiter> {
   /** When it must be answered; Infinity for one that waits for the store's next answer only. */
   readonly deadline: Milliseconds;
   readonly patient: boolean;
@@ -27,7 +28,7 @@ export class SeatAccount implements Sleeper {
   readonly owner: SeatedPolicy;
   /** In use here. */
   held = 0;
-  readonly waiters = new Set<SeatWaiter>();
+  readonly waiters = new Line<SeatWaiter>();
   /** The most this holder should sit on while others wait; 0: no more than it needs. */
   most = 0;
   /** Sequence number of the call under way; 0: none. */

@@ -1,6 +1,7 @@
 import type { SeatReply, SeatStore } from '../ceiling/seat-store.js';
 import { CeilingError } from '../errors.js';
 import { WakeQueue } from '../lease/wake-queue.js';
+import { Place } from '../line.js';
 import { type ConcurrencyTerms, termsFor } from '../policy/policy.js';
 import type { Random, Time, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
@@ -29,6 +30,10 @@ export interface Patience {
   /** Left out: for one answer of the store. */
   readonly maxWaitMs: Milliseconds | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Those of a higher one are seated first, among those who wait here. */
+  readonly priority: number;
+  /** Where so many wait here already, one more is turned away. */
+  readonly maxQueued: number;
 }
 
 /** Where there is no seat, the store is asked again after this, up to half as long more at random. */
@@ -60,7 +65,8 @@ export class SeatDesk {
   }
 
   /** Takes a seat of `key`, waiting where that can help; without a limit there is always one. */
-  enter(owner: SeatedPolicy, key: string, { maxWaitMs, signal }: Patience): Promise<Seat> {
+  enter(owner: SeatedPolicy, key: string, patience: Patience): Promise<Seat> {
+    const { maxWaitMs } = patience;
     const { mode, concurrency } = termsFor(owner.policy, key);
     if (this.#closed) return Promise.resolve(noSeat('closed'));
     if (mode === 'deny') return Promise.resolve(noSeat('denied-by-policy'));
@@ -80,7 +86,8 @@ export class SeatDesk {
       return this.#turnedAway(account, refusalOf(account), now);
     }
     if (maxWaitMs === 0) return this.#turnedAway(account, refusalOf(account), now);
-    return this.#wait(account, maxWaitMs, signal, now);
+    if (account.waiters.size >= patience.maxQueued) return this.#turnedAway(account, 'queue-full', now);
+    return this.#wait(account, patience, now);
   }
 
   /** Seats in use here under one policy. */
@@ -143,12 +150,7 @@ export class SeatDesk {
     return Promise.resolve(noSeat(reason));
   }
 
-  #wait(
-    account: SeatAccount,
-    maxWaitMs: Milliseconds | undefined,
-    signal: AbortSignal | undefined,
-    now: Milliseconds,
-  ): Promise<Seat> {
+  #wait(account: SeatAccount, { maxWaitMs, signal, priority }: Patience, now: Milliseconds): Promise<Seat> {
     return new Promise((resolve, reject) => {
       const aborted = (): void => {
         this.#leave(account, waiter);
@@ -159,6 +161,8 @@ export class SeatDesk {
         deadline: maxWaitMs === undefined ? Number.POSITIVE_INFINITY : now + maxWaitMs,
         patient: maxWaitMs !== undefined,
         asked: false,
+        priority,
+        place: new Place(),
         settle(seat) {
           signal?.removeEventListener('abort', aborted);
           resolve(seat);
@@ -206,7 +210,7 @@ export class SeatDesk {
   }
 
   #admitFirst(account: SeatAccount): void {
-    const [first] = account.waiters;
+    const { first } = account.waiters;
     if (!first) return;
     this.#leave(account, first);
     first.settle(this.#seat(account));

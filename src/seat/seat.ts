@@ -2,6 +2,8 @@
 export type SeatRefusal =
   /** As many are in flight as the limit allows. */
   | 'full'
+  /** As many wait here already as `maxQueued` allows. */
+  | 'queue-full'
   /** The ceiling store can't be asked, and the outage mode denies. */
   | 'degraded'
   /** The policy's mode, or the key's override, denies everything. */

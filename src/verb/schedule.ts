@@ -50,19 +50,18 @@ export async function schedule<Result>(
   options: ScheduleOptions<Result> = {},
 ): Promise<Result> {
   checkOptions('schedule', OF_SCHEDULE, options);
-  const { settle, maxWaitMs = Number.POSITIVE_INFINITY, ...acquire } = options;
-  const { cost = 1, signal } = acquire;
+  const { settle, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, ...place } = options;
   limit.teller.micro(key, cost);
   const deadline = limit.teller.now() + maxWaitMs;
   const left = (): Milliseconds => Math.max(0, deadline - limit.teller.now());
 
   const seated = termsFor(limit.policy, key).concurrency !== undefined;
-  const seat = seated ? await limit.enter(key, { maxWaitMs, ...(signal && { signal }) }) : undefined;
+  const seat = seated ? await limit.enter(key, { ...place, maxWaitMs }) : undefined;
   if (seat?.allowed === false) throw new DeniedError(limit.policy.name, seat);
   try {
     // Whenever the call ends, what it has cost can still be settled.
     const expiresAfterMs = Number.POSITIVE_INFINITY;
-    const reservation = await reserve(limit, key, { ...acquire, maxWaitMs: left(), expiresAfterMs });
+    const reservation = await reserve(limit, key, { ...place, cost, maxWaitMs: left(), expiresAfterMs });
     const { decision } = reservation;
     if (!decision.allowed) throw new DeniedError(limit.policy.name, decision);
     const [outcome] = await Promise.allSettled([(async () => run())()]);

@@ -18,6 +18,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   time: ['units'],
   calendar: ['units'],
   cells: [],
+  line: [],
   version: [],
 
   // Ports.
@@ -37,10 +38,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   pace: [...VOCABULARY, 'ceiling/pace-store'],
   lease: [...VOCABULARY, 'cells', 'ceiling/ceiling-store', 'telemetry/observer'],
   mark: [...FOUNDATION, 'ceiling/mark-store', 'lease/wake-queue', 'telemetry/observer'],
-  seat: [...VOCABULARY, 'ceiling/seat-store', 'lease/wake-queue'],
+  seat: [...VOCABULARY, 'line', 'ceiling/seat-store', 'lease/wake-queue'],
   limiter: [
     ...FOUNDATION,
     'cells',
+    'line',
     'algorithm',
     'mark',
     'seat',

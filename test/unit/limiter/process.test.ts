@@ -76,6 +76,73 @@ describe('a process', () => {
     }
   }, 30_000);
 
+  it('is left as it was by a million who waited and gave up: heap, timers and listeners (C52)', async () => {
+    const { code, stdout, stderr } = await built.run(
+      `
+      import { getEventListeners, setMaxListeners } from 'node:events';
+      import { createLimiter } from 'headgate';
+      const limiter = await createLimiter({
+        policies: [
+          { name: 'local', local: { rate: 1, per: '365d', burst: 1 } },
+          { name: 'ceiling', ceiling: { rate: 1, per: '365d', burst: 1 } },
+          { name: 'seats', concurrency: { limit: 1 } },
+        ],
+        telemetry: false,
+      });
+      const [local, ceiling, seats] = ['local', 'ceiling', 'seats'].map((name) => limiter.policy(name));
+      for (const verb of [() => local.acquire('k'), () => ceiling.acquire('k'), () => seats.enter('k')]) await verb();
+      const round = async (size) => {
+        let gaveUp = 0;
+        const ends = [];
+        // A signal looks for a new listener among those it has, so that many on one would take their time.
+        for (let i = 0; i < size; i += 100) {
+          const abort = new AbortController();
+          setMaxListeners(0, abort.signal);
+          const options = { maxWaitMs: Infinity, signal: abort.signal };
+          for (let j = 0; j < 100; j += 5) {
+            for (const waits of [
+              local.acquire('k', options),
+              local.acquire('k', options),
+              ceiling.acquire('k', options),
+              ceiling.acquire('k', options),
+              seats.enter('k', options),
+            ]) waits.then(null, () => { gaveUp += 1; });
+          }
+          ends.push(abort);
+        }
+        await null;
+        const waiting = limiter.stats().map(({ waiting }) => waiting);
+        for (const abort of ends) abort.abort();
+        const listening = ends.filter(({ signal }) => getEventListeners(signal, 'abort').length > 0).length;
+        await new Promise(setImmediate);
+        return { gaveUp, listening, waiting };
+      };
+      const state = () => {
+        gc();
+        return { heap: process.memoryUsage().heapUsed, resources: process.getActiveResourcesInfo().sort().join() };
+      };
+      await round(10_000);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const before = state();
+      const rounds = [];
+      for (let i = 0; i < 200; i++) rounds.push(await round(5_000));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const after = state();
+      const gaveUp = rounds.reduce((sum, round) => sum + round.gaveUp, 0);
+      console.log(JSON.stringify({ gaveUp, most: rounds[0], before, after, left: limiter.stats().map(({ waiting }) => waiting) }));
+      await limiter.close();
+      `,
+      ['--expose-gc'],
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    const { gaveUp, most, before, after, left } = JSON.parse(stdout);
+    expect(gaveUp).toBe(1_000_000);
+    expect(most).toEqual({ gaveUp: 5_000, listening: 0, waiting: [2_000, 2_000, 0] });
+    expect(left).toEqual([0, 0, 0]);
+    expect(after.resources).toBe(before.resources);
+    expect(after.heap - before.heap).toBeLessThan(2_000_000);
+  }, 60_000);
+
   it('ends by itself though a limiter is open, with keys, leases and timers', async () => {
     const { code, stdout, stderr } = await built.run(`
       import { createLimiter } from 'headgate';

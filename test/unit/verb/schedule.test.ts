@@ -152,6 +152,27 @@ describe('schedule where the policy has concurrency', () => {
     expect(await Promise.all([two, three])).toEqual([2, 3]);
   });
 
+  it('seats by priority, and lets no more wait than it is told', async () => {
+    const { api, time } = await limiterOf({ local: { rate: 100, burst: 1 }, concurrency: { limit: 1 } });
+    const { run, end } = job<void>();
+    const begun: string[] = [];
+    const call = (name: string, options: object) => schedule(api, 'k', () => begun.push(name), options);
+    const calls: Promise<unknown>[] = [
+      schedule(api, 'k', run),
+      call('low', { priority: -1 }),
+      call('usual', {}),
+      call('high', { priority: 2 }),
+      call('usual too', {}),
+    ];
+    await time.advance(100);
+    await expect(call('one too many', { maxQueued: 4 })).rejects.toMatchObject({ decision: { reason: 'queue-full' } });
+    calls.push(call('in time', { maxQueued: 5 }));
+    end();
+    await time.advance(1_000);
+    await Promise.all(calls);
+    expect(begun).toEqual(['high', 'usual', 'usual too', 'in time', 'low']);
+  });
+
   it('rejects with the answer of `enter` where there is no seat in time', async () => {
     const { api, time } = await limiterOf({ concurrency: { limit: 1 } });
     const { run, end } = job<number>();

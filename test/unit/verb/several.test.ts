@@ -196,5 +196,5 @@ describe('waiting for several limits at once', () => {
       }),
       { numRuns: 300 },
     );
-  });
+  }, 20_000);
 });
