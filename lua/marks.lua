@@ -49,7 +49,7 @@ local function writeHead()
   packedHead = packed
 end
 if not era then
-  redis.call('DEL', records, bySeq, byEnd)
+  redis.call('UNLINK', records, bySeq, byEnd)
   era, server, born, last, floor = ARGV[2], '-', 0, 0, 0
 else
   packedHead = table.concat(head, ' ') .. ' '

@@ -1135,7 +1135,7 @@ return replies
 
 export const marksScript: EmbeddedScript = {
   name: 'marks',
-  sha1: 'cfe1d5c3c3fb71bdd5d3d9c5055a834ea913806a',
+  sha1: '0e4744c7e5688533ed9657efd07ba94ae39f42b5',
   source: `local IDENTIFY = ARGV[1] == '1'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -1169,7 +1169,7 @@ if packed ~= packedHead then redis.call('HSET', records, '@', packed) end
 packedHead = packed
 end
 if not era then
-redis.call('DEL', records, bySeq, byEnd)
+redis.call('UNLINK', records, bySeq, byEnd)
 era, server, born, last, floor = ARGV[2], '-', 0, 0, 0
 else
 packedHead = table.concat(head, ' ') .. ' '

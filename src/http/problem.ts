@@ -64,7 +64,9 @@ function detailOf(kind: Kind, denials: readonly Denied[], retryAfter: number | u
         ? `This request costs more than ${names} ever allows at once.`
         : `Requests of this caller are refused by ${names}.`;
     case 'quota':
-      return `The quota ${names} is used up.${when}`;
+      return denials.some(({ reason }) => reason === 'blocked')
+        ? `Requests of this caller are held off by ${names}.${when}`
+        : `The quota ${names} is used up.${when}`;
     case 'capacity':
       return `The quota ${names} can't be checked right now.${when}`;
   }

@@ -38,6 +38,9 @@ export interface MarkDeskParts {
 /** A reading from the start that has taken longer than this begins again: what it has not come to yet may be gone. */
 const LONGEST_READING_MS: Milliseconds = MARK_KEPT_US / MICROS_PER_MS / 2;
 
+/** Who knows nothing yet asks again after this: a client that has just been made is not connected at once. */
+const FIRST_PAUSE_MS: Milliseconds = 50;
+
 const NEVER: Milliseconds = Number.NEGATIVE_INFINITY;
 
 /**
@@ -238,7 +241,8 @@ export class MarkDesk {
     }
     if (this.#closed || this.#unlisten) return;
     const { time, random, blocksEveryMs } = this.#parts;
-    this.#timer = time.after(blocksEveryMs * (0.9 + 0.2 * random()), () => void this.#read());
+    const pauseMs = this.#era === '' ? Math.min(FIRST_PAUSE_MS, blocksEveryMs) : blocksEveryMs;
+    this.#timer = time.after(pauseMs * (0.9 + 0.2 * random()), () => void this.#read());
   }
 
   #takePage(feed: MarkFeed): void {

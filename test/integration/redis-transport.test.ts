@@ -389,7 +389,8 @@ describe('trouble with the server', () => {
     const own = await ownServer({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'] });
     const root = client(own.url);
     const commands =
-      'evalsha eval info time hmget hset hget hgetall hscan hdel unlink pexpire zadd zrangebyscore zremrangebyscore zcard';
+      'evalsha eval info time hmget hset hget hgetall hscan hdel unlink pexpire ' +
+      'zadd zrangebyscore zremrangebyscore zrem zscore zcard';
     await root.acl(
       'SETUSER',
       'least',
@@ -407,6 +408,8 @@ describe('trouble with the server', () => {
     await root.acl('LOG', 'RESET');
     const call = leaseCall({ need: MICRO });
     expect(granted(await store.lease([call])[0])).toBe(MICRO);
+    await store.marks.mark({ kind: 'block', policy: 'api', key: 'k', steps: [1_000], forgetAfter: 0 });
+    expect((await store.marks.feed('', 0, false)).marks).toHaveLength(1);
     expect(await store.heartbeat('group', 'one')).toBe(1);
     expect(troubles).toEqual([]);
     expect(await root.acl('LOG')).toEqual([]);

@@ -86,6 +86,7 @@ describe('the answer to a denied request', () => {
   it.each<[DenialReason, number, string]>([
     ['empty', 429, '#quota-exceeded'],
     ['queue-full', 429, '#quota-exceeded'],
+    ['blocked', 429, '#quota-exceeded'],
     ['overflow', 503, '#temporary-reduced-capacity'],
     ['cold', 503, '#temporary-reduced-capacity'],
     ['expired', 503, '#temporary-reduced-capacity'],
