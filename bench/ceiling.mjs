@@ -58,6 +58,8 @@ class Renewals {
       disown: held.disown,
       unspent,
       returned: 0,
+      refund: 0,
+      refundSince: 0,
       need: 0,
       head: 0,
       want: 20 * MICRO,

@@ -8,7 +8,7 @@
 -- then three arguments a call:
 --   fence     name under which the terms are fenced
 --   holder    random id of the limiter, 8 characters or more
---   numbers   21 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
+--   numbers   23 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
 --             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means. Behind
 --             them, for a ceiling that is no token bucket: its rule (limits.lua), and its window's length, start and end
 -- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
@@ -34,8 +34,8 @@
 -- One long body instead of functions, and variables instead of tables with names: a script makes its functions anew
 -- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
 local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local NUMBERS = '>ddddddddddddddddddddd'
-local NUMBERS_BYTES = 168
+local NUMBERS = '>ddddddddddddddddddddddd'
+local NUMBERS_BYTES = 184
 -- What a record's horizon is packed relative to, so that it takes one byte where it is that.
 local USUAL_HORIZON = 250000
 -- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
@@ -59,8 +59,9 @@ for i = 1, #KEYS / 2 do
   repeat
     local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
     local holderId = ARGV[3 * i + 2]
-    local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
-      want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil, callGuard =
+    local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, refund,
+      refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation,
+      callCertainUntil, callGuard =
       struct.unpack(NUMBERS, ARGV[3 * i + 3])
     local callRule, callLength, callStart, callEnd = 0, 0, 0, 0
     if #ARGV[3 * i + 3] > NUMBERS_BYTES then
@@ -148,7 +149,7 @@ for i = 1, #KEYS / 2 do
     replies[i] = reply
 
     -- Older than it may be, and it carries something that does harm when it comes late (rule 7).
-    local believes = unspent > 0 or returned > 0 or disown > 0 or witness > 0 or since > 0
+    local believes = unspent > 0 or returned > 0 or refund > 0 or disown > 0 or witness > 0 or since > 0
     if believes and (now - sentAt > MAX_AGE or sentAt - now > MAX_SKEW) then
       reply[1] = 2
       break

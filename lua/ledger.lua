@@ -3,7 +3,7 @@
 -- Needs: the call, the fence (f…), the bucket and, where `known`, the caller's record (h…) in their variables; `main`
 --   where the bucket is there. Sets: what of them changes; termsChanged,
 --   classesChanged, expiryMoved.
--- Keeps: rule 8 (refill first, with the old O, then lease ends), rule 7 (creating a holder ignores `returned`), rule 4
+-- Keeps: rule 8 (refill first, with the old O, then lease ends), rule 7 (creating a holder ignores what it gives back), rule 4
 --   (a lost grant is taken back when disowned, and only then), rule 11 (expiry).
 -- Twin of: execute() in src/ceiling/ledger.ts and what it calls, which has the reasons; only the sweep of ended leases
 --   differs, beyond FEW_HOLDERS. Clock: `now`. Writes nothing. Used by: lease.lua.
@@ -95,7 +95,7 @@ if known then
   end
   local credited = min(returned, max(0, hOutstanding - unspent))
   tokens = tokens + credited
-  hCredit = hCredit + credited
+  hCredit = hCredit + credited + refund
   if callRule ~= 0 then spent = spent + max(0, hOutstanding - credited - unspent) end
   outstanding = outstanding + (unspent - hOutstanding)
   if callDemand ~= hDemand or callWeight ~= hWeight then
@@ -104,7 +104,8 @@ if known then
     classesChanged = true
   end
 else
-  -- `returned` is ignored: where the record is gone the tokens have been counted as spent.
+  -- `returned` and `refund` are ignored: where the record is gone the tokens have been counted as spent.
+  refund = 0
   outstanding = outstanding + unspent
   members = members + 1
   hLeaseEnd, hCredit, hCreditAt, hSlotAt = 0, 0 / 0, now, 0
@@ -136,6 +137,7 @@ if since > 0 then
 end
 local mayGrant, leaseEnd = true, now + lease + leaseGrace(lease)
 if callRule == 0 then
+  tokens = tokens + refund
   local cap = burst - outstanding
   if guardUntil > 0 then cap = capUnder(burst, outstanding, guardUntil, now) end
   tokens, remainder, at = capAt(tokens, remainder, at, now, cap)

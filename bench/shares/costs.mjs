@@ -27,6 +27,8 @@ export function storeCallMs({ instances, rate, burst }) {
         disown: 0,
         unspent: 0,
         returned: 0,
+        refund: 0,
+        refundSince: 0,
         need: MICRO,
         head: MICRO,
         want: 9 * MICRO,

@@ -47,6 +47,8 @@ export interface Bucket extends StoredTerms {
   outstanding: MicroTokens;
   /** What the call under way counts as spent: reported so, or out on a lease that ended. */
   spent: MicroTokens;
+  /** What it takes back of what had been counted as spent. */
+  refund: MicroTokens;
   holders: Map<string, Holder>;
   /** Latest end of any lease ever granted here. */
   lastEnd: Microseconds;

@@ -33,6 +33,10 @@ export interface LeaseCall {
   readonly unspent: MicroTokens;
   /** What it has taken out of its wallet to give back. */
   readonly returned: MicroTokens;
+  /** What was spent and did not come about after all: it comes back as far as there is room. */
+  readonly refund: MicroTokens;
+  /** Store time before which nothing of the refund was spent; 0: not known. */
+  readonly refundSince: Microseconds;
   /** For callers that wait now, all together, over what is in hand. */
   readonly need: MicroTokens;
   /** What the one that has waited longest lacks: less than this serves nobody. At most `need`. */

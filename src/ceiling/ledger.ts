@@ -103,7 +103,7 @@ export function execute(partition: Partition, call: LeaseCall, execution: Execut
   }
   const holder = report(bucket, call, partition, now);
   chargeOutage(bucket, call, now);
-  rule.settle(bucket, moment);
+  rule.settle(bucket, call, moment);
 
   const lease = rule.leaseWithin(bucket, call.lease, now, bucket.window.end);
   const longest = lease < call.lease ? bucket.window.end : now + lease + leaseGrace(lease);
@@ -128,7 +128,8 @@ export function suspect(partition: Partition, newEra: string, now: Microseconds)
 
 /** Whether a call carries anything that does harm when it comes late (rule 7). */
 function believes(call: LeaseCall): boolean {
-  return call.unspent > 0 || call.returned > 0 || call.disown > 0 || call.witness > 0 || call.since > 0;
+  const givesBack = call.returned > 0 || call.refund > 0 || call.disown > 0;
+  return call.unspent > 0 || givesBack || call.witness > 0 || call.since > 0;
 }
 
 /** Under which name a partition keeps a bucket; no policy's name has a colon. */
@@ -150,6 +151,7 @@ function newBucket(fence: Fence, partition: Partition, now: Microseconds): Bucke
     clearedAt: 0,
     outstanding: 0,
     spent: 0,
+    refund: 0,
     holders: new Map(),
     lastEnd: 0,
     longestLease: 0,
@@ -176,6 +178,7 @@ function advance(
 ): void {
   const { now } = moment;
   bucket.spent = 0;
+  bucket.refund = 0;
   if (bucket.era !== partition.era) {
     rule.suspect(bucket, moment);
     bucket.era = partition.era;
@@ -256,14 +259,16 @@ function report(bucket: Bucket, call: LeaseCall, partition: Partition, now: Micr
     }
     const credited = Math.min(call.returned, Math.max(0, holder.outstanding - call.unspent));
     level.tokens += credited;
-    holder.credit += credited;
+    holder.credit += credited + call.refund;
+    bucket.refund = call.refund;
     const spent = holder.outstanding - credited - call.unspent;
     bucket.outstanding += call.unspent - holder.outstanding;
     holder.outstanding = call.unspent;
     if (spent > 0) bucket.spent += spent;
     leaveMembers(bucket, holder);
   } else {
-    // `returned` is ignored: where the record is gone the tokens have been counted as spent (rule 7).
+    // `returned` is ignored: where the record is gone the tokens have been counted as spent (rule 7). So is `refund`: where
+    // it is gone, nobody knows whether this very call has been executed before.
     holder = newHolder(call, now);
     bucket.outstanding += call.unspent;
     bucket.holders.set(call.holder, holder);

@@ -15,6 +15,8 @@ const NUMBERS = [
   'disown',
   'unspent',
   'returned',
+  'refund',
+  'refundSince',
   'need',
   'head',
   'want',

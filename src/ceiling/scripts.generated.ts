@@ -10,10 +10,10 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '371c2478f70e347e579d3f93b5be68de78494b39',
+  sha1: 'c97924eda4b9f7ef4f4bce7594afa9dff68074a7',
   source: `local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local NUMBERS = '>ddddddddddddddddddddd'
-local NUMBERS_BYTES = 168
+local NUMBERS = '>ddddddddddddddddddddddd'
+local NUMBERS_BYTES = 184
 local USUAL_HORIZON = 250000
 local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 local time = redis.call('TIME')
@@ -176,8 +176,9 @@ for i = 1, #KEYS / 2 do
 repeat
 local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
 local holderId = ARGV[3 * i + 2]
-local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, need, head,
-want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation, callCertainUntil, callGuard =
+local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, refund,
+refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation,
+callCertainUntil, callGuard =
 struct.unpack(NUMBERS, ARGV[3 * i + 3])
 local callRule, callLength, callStart, callEnd = 0, 0, 0, 0
 if #ARGV[3 * i + 3] > NUMBERS_BYTES then
@@ -354,7 +355,7 @@ end
 end
 local reply = { 0, seq, now, partitionEra, fVersion, exactly(fBurst), fRateNum, fRateDen }
 replies[i] = reply
-local believes = unspent > 0 or returned > 0 or disown > 0 or witness > 0 or since > 0
+local believes = unspent > 0 or returned > 0 or refund > 0 or disown > 0 or witness > 0 or since > 0
 if believes and (now - sentAt > MAX_AGE or sentAt - now > MAX_SKEW) then
 reply[1] = 2
 break
@@ -656,7 +657,7 @@ hCredit = hCredit + undone
 end
 local credited = min(returned, max(0, hOutstanding - unspent))
 tokens = tokens + credited
-hCredit = hCredit + credited
+hCredit = hCredit + credited + refund
 if callRule ~= 0 then spent = spent + max(0, hOutstanding - credited - unspent) end
 outstanding = outstanding + (unspent - hOutstanding)
 if callDemand ~= hDemand or callWeight ~= hWeight then
@@ -665,6 +666,7 @@ joinMembers(classes, callDemand, callWeight)
 classesChanged = true
 end
 else
+refund = 0
 outstanding = outstanding + unspent
 members = members + 1
 hLeaseEnd, hCredit, hCreditAt, hSlotAt = 0, 0 / 0, now, 0
@@ -694,11 +696,13 @@ termsChanged = true
 end
 local mayGrant, leaseEnd = true, now + lease + leaseGrace(lease)
 if callRule == 0 then
+tokens = tokens + refund
 local cap = burst - outstanding
 if guardUntil > 0 then cap = capUnder(burst, outstanding, guardUntil, now) end
 tokens, remainder, at = capAt(tokens, remainder, at, now, cap)
 else
 if callRule <= CALENDAR then
+if refundSince == 0 or refundSince >= wStart then tokens = tokens + refund end
 tokens = min(tokens, burst - outstanding)
 local cut = leaseWithin(callRule, lease, wLength, wEnd, now)
 mayGrant = cut > 0
@@ -716,9 +720,23 @@ wLastFrom = now
 end
 log = log .. struct.pack('>dd', time, amount)
 end
+local place = 1
+while refund > 0 and place < #log do
+local time, amount = struct.unpack('>dd', log, place)
+if time >= refundSince then
+local part = min(refund, amount)
+log = string.sub(log, 1, place - 1) .. struct.pack('>dd', time, amount - part) .. string.sub(log, place + 16)
+wCurrent = wCurrent - part
+refund = refund - part
+end
+place = place + 16
+end
 tokens = burst - outstanding - wCurrent
 else
+local before = refundSince < wStart and min(refund, wPrevious) or 0
+wPrevious = wPrevious - before
 wCurrent = wCurrent + spent
+wCurrent = wCurrent - min(refund - before, wCurrent)
 local counted = wPrevious == 0 and 0 or min(wPrevious, floor(wPrevious * ((wEnd - now) / wLength)) + 1)
 tokens = burst - outstanding - wCurrent - counted
 end

@@ -24,12 +24,26 @@ const IDLE_OF_LEASE = 0.4;
 /** A lease with less than this left is renewed, so that no token ends in a wallet that is spent slowly. */
 const RENEW_OF_LEASE = 0.25;
 
+/** Told once how it went with the bucket that was to be filled. */
+export type Filled = (error?: Error) => void;
+
+/** Nobody wants to be told. */
+export const NOBODY: readonly Filled[] = Object.freeze([]);
+
+/** After a failed call an account pauses this long for each failure in a row, up to twice as long at random. */
+export const RETRY_MS: Milliseconds = 20;
+/** Refunds that nobody waits for are gathered for so long: a call for each would report what is under way as spent. */
+const REFUND_MS: Milliseconds = 100;
+
 /** A call that has been sent and neither answered nor given up. */
 export interface Flight {
   readonly seq: number;
   readonly sentAt: Milliseconds;
   readonly leaseMs: Milliseconds;
   readonly returned: MicroTokens;
+  readonly refund: MicroTokens;
+  /** Told whether it filled the bucket. */
+  readonly refills: readonly Filled[];
   /** What the first of those who need tokens lacked. */
   readonly head: MicroTokens;
   /** The outage it pays for; 0: none. */
@@ -73,6 +87,13 @@ export class Account implements Wallet, Sleeper, Share {
   known: MicroTokens = 0;
   /** Charged without having been there: paid out of what is granted next. */
   debt: MicroTokens = 0;
+  /** Spent as far as the store knows, and to be given back by it; nothing of it was spent before `refundSince` there. */
+  refund: MicroTokens = 0;
+  refundSince: Microseconds = 0;
+  /** Whom to tell when that has filled the bucket. */
+  refills: readonly Filled[] = NOBODY;
+  /** Until then the store is certain to have a record of this holder, without which it believes no refund. */
+  recordUntil: Milliseconds = Number.NEGATIVE_INFINITY;
   /** Costs of all waiting callers together, and of the first; what a caller that does not wait missed. */
   waiting: MicroTokens = 0;
   waitingHead: MicroTokens = 0;
@@ -226,7 +247,7 @@ export class Account implements Wallet, Sleeper, Share {
   /** Needs nothing any more, and only gives back. */
   retire(): void {
     this.released = true;
-    this.forced = this.balance > 0;
+    this.forced = this.balance + this.refund > 0;
     this.blockedUntil = 0;
     this.lowWater = 0;
     this.waiting = 0;
@@ -236,11 +257,58 @@ export class Account implements Wallet, Sleeper, Share {
   }
 
   /**
-   * Takes a spend back that did not come about, as far as the store does not know of it yet, while the lease lives: never
-   * is there more than the store counts on. What is over is earned again by refill.
+   * Takes a spend back that did not come about: off what is owed; into the wallet as far as the store does not know of it
+   * yet, while the lease lives, so that there is never more than the store counts on; and the rest with the next call.
+   *
+   * @param since store time before which none of it was spent; undefined: just now, as far as the caller knows
    */
-  takeBack(amount: MicroTokens, now: Milliseconds): void {
-    if (now < this.endsAt) this.balance += Math.min(amount, Math.max(0, this.known - this.balance));
+  takeBack(amount: MicroTokens, since: Microseconds | undefined, now: Milliseconds): void {
+    const forgiven = Math.min(this.debt, amount);
+    const held = now < this.endsAt ? Math.min(amount - forgiven, Math.max(0, this.known - this.balance)) : 0;
+    this.debt -= forgiven;
+    this.balance += held;
+    const rest = amount - forgiven - held;
+    const burst = this.terms.ceiling?.burst ?? 0;
+    if (rest === 0 || this.refund >= burst) return;
+    // Of the window under way; a log, where nobody knows, takes it to be of its oldest entries.
+    const from = since ?? (this.terms.ceiling?.algorithm === 'fixed-window' ? this.clock.at(now) : 0);
+    this.refundSince = this.refund === 0 ? from : Math.min(this.refundSince, from);
+    this.refund = Math.min(burst, this.refund + rest);
+  }
+
+  /** Has the next call fill the bucket: a refund of all that was ever spent. What is owed is forgotten. */
+  fill(told: Filled): void {
+    this.debt = 0;
+    this.refund = this.terms.ceiling?.burst ?? 0;
+    this.refundSince = 0;
+    this.refills = [...this.refills, told];
+    this.blockedUntil = 0;
+    this.unmet = 0;
+    if (this.refund === 0) this.notFilled();
+  }
+
+  /** Who wanted the bucket filled waits no more: it is not filled for nobody. */
+  leaveAsItIs(told: Filled): void {
+    const others = this.refills.filter((other) => other !== told);
+    if (this.refills.length > 0 && others.length === 0) this.refund = 0;
+    this.refills = others;
+  }
+
+  /** Tells all who wait that no call goes out for them: none can, or (without an error) none is needed. */
+  notFilled(error?: Error): void {
+    const { refills } = this;
+    if (refills.length === 0) return;
+    this.refills = NOBODY;
+    this.refund = 0;
+    for (const told of refills) told(error);
+  }
+
+  /** Gives a call up for good: what it may have granted is disowned, and what it carried never comes back (rule 4). */
+  giveUp(flight: Flight, error: Error): void {
+    this.flight = undefined;
+    this.disown ||= flight.seq;
+    this.forced = true;
+    for (const told of flight.refills) told(error);
   }
 
   /** Charges what need not be there: what is in hand at once, and the rest, one burst at most, when it is granted. */
@@ -277,9 +345,19 @@ export class Account implements Wallet, Sleeper, Share {
     return this.leaseCut ? this.endsAt : this.endsAt - RENEW_OF_LEASE * this.policy.lease.durationMs;
   }
 
-  /** When what it holds must next be looked at. */
-  get reviewAt(): Milliseconds {
-    return Math.min(this.unusedAt, this.renewAt);
+  /** Whether a call is due though nobody needs tokens: to give back, or to renew what it holds. */
+  owesCall(now: Milliseconds): boolean {
+    return this.refund > 0 || (this.balance > 0 && (this.unused(now) || now >= this.renewAt));
+  }
+
+  /** When it must next be looked at without being asked; Infinity: not at all. */
+  lookAt(now: Milliseconds): Milliseconds {
+    let at = Number.POSITIVE_INFINITY;
+    if (this.lacking && this.blockedUntil > now) at = this.blockedUntil;
+    if (this.disown > 0) at = Math.min(at, Math.max(this.blockedUntil, now + RETRY_MS));
+    if (this.refund > 0) at = Math.min(at, now + REFUND_MS);
+    if (this.balance > 0) at = Math.min(at, Math.max(now + RETRY_MS, Math.min(this.unusedAt, this.renewAt)));
+    return at;
   }
 
   /** The one that has waited longest needs `cost`, and those who wait need no less. */
@@ -307,6 +385,7 @@ export class Account implements Wallet, Sleeper, Share {
       this.waiting === 0 &&
       this.disown === 0 &&
       this.debt === 0 &&
+      this.refund === 0 &&
       this.outageSince === 0
     );
   }

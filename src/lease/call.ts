@@ -2,7 +2,7 @@ import { type LeaseCall, leaseGrace } from '../ceiling/ceiling-store.js';
 import type { CeilingTerms, Policy } from '../policy/policy.js';
 import type { Time } from '../time.js';
 import { MICRO, MICROS_PER_MS, type Microseconds, type MicroTokens, type Milliseconds } from '../units.js';
-import type { Account, Flight } from './account.js';
+import { type Account, type Flight, NOBODY } from './account.js';
 import { batchSize } from './sizing.js';
 import { withdraw } from './wallet.js';
 import { windowCall } from './window-call.js';
@@ -49,13 +49,20 @@ export function composeCall(
   const returned = spare > 0 ? withdraw(account, spare, now) : 0;
   account.giveBack = false;
   account.known = account.balance;
+  // Out of the account for good, as what is returned is. A holder that the store may have forgotten makes itself known first.
+  const carried = now < account.recordUntil;
+  const refund = carried ? account.refund : 0;
+  const refills = carried ? account.refills : NOBODY;
+  if (carried) account.refund = 0;
+  if (carried) account.refills = NOBODY;
   // What is fetched for waiting callers is spent at once, so it may not block refill for a whole lease.
   const onlyNeed = target === 0 && account.balance === 0 && account.missed === 0;
   const leaseMs = onlyNeed ? Math.min(caller.deadlineMs, policy.lease.durationMs) : policy.lease.durationMs;
   const witness = account.taken > 0 && account.certainUntil > account.clock.at(now) ? account.taken : 0;
-  const believed = account.balance > 0 || returned > 0 || account.disown > 0 || witness > 0 || account.outageSince > 0;
+  const givesBack = returned > 0 || refund > 0 || account.disown > 0;
+  const believed = account.balance > 0 || givesBack || witness > 0 || account.outageSince > 0;
   const since = account.outageSince;
-  const flight: Flight = { seq, sentAt: now, leaseMs, returned, head, since, settle: () => {} };
+  const flight: Flight = { seq, sentAt: now, leaseMs, returned, refund, refills, head, since, settle: () => {} };
   const call: LeaseCall = {
     policy: account.ledger,
     key: account.key,
@@ -72,6 +79,8 @@ export function composeCall(
     disown: account.disown,
     unspent: account.balance,
     returned,
+    refund,
+    refundSince: refund > 0 ? account.refundSince : 0,
     need,
     head,
     want,

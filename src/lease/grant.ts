@@ -1,4 +1,4 @@
-import type { GrantReply } from '../ceiling/ceiling-store.js';
+import { type GrantReply, MAX_AGE_US } from '../ceiling/ceiling-store.js';
 import { MICRO, MICROS_PER_MS, type Milliseconds } from '../units.js';
 import type { Account, Flight } from './account.js';
 import { lowWaterMark } from './sizing.js';
@@ -12,6 +12,9 @@ const LARGE_PARTS = 4;
 
 /** However long the wait, nobody comes later than this for the sake of others: a window's first moments are its best. */
 const LONGEST_SPREAD_MS: Milliseconds = 250;
+
+/** For so long after the end of a lease the store keeps the record of its holder, with something to spare for a call. */
+const RECORD_KEPT_MS: Milliseconds = MAX_AGE_US / MICROS_PER_MS / 5;
 
 /** What taking a grant depends on besides the reply. */
 export interface GrantTerms {
@@ -40,6 +43,7 @@ export function takeGrant(
   account.known += reply.granted;
   counters.tokensGranted += reply.granted / MICRO;
   counters.tokensExpired += dropped / MICRO;
+  account.recordUntil = now + leaseMs + RECORD_KEPT_MS;
   if (reply.conflict) counters.termConflicts += 1;
   if (reply.granted > 0) account.granted = true;
   account.payDebt();

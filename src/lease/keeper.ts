@@ -1,17 +1,19 @@
-import { type LeaseCall, type LeaseReply, partitionOf } from '../ceiling/ceiling-store.js';
+import type { LeaseCall, LeaseReply } from '../ceiling/ceiling-store.js';
 import { CeilingError } from '../errors.js';
 import { termsFor } from '../policy/policy.js';
-import type { Random, Timer } from '../time.js';
-import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
-import { Account, type Flight, type LeasedPolicy, ledgerName } from './account.js';
+import type { Random } from '../time.js';
+import { MICRO, type Microseconds, type MicroTokens, type Milliseconds } from '../units.js';
+import { Account, type Flight, type LeasedPolicy, ledgerName, RETRY_MS } from './account.js';
 import { Breaker } from './breaker.js';
 import { composeCall } from './call.js';
 import { Courier, type CourierParts } from './courier.js';
 import type { Fleet } from './fleet.js';
 import { type GrantTerms, isLargeAndSpent, takeGrant } from './grant.js';
 import { leftNow } from './left-now.js';
-import { StoreClock } from './store-clock.js';
+import { refill } from './refill.js';
+import { StoreClocks } from './store-clock.js';
 import { SuspendWatch } from './suspend-watch.js';
+import { Tick } from './tick.js';
 import { WakeQueue } from './wake-queue.js';
 import { expire } from './wallet.js';
 
@@ -32,8 +34,7 @@ export interface KeeperParts extends Omit<CourierParts, 'landed' | 'lost'> {
   readonly outdated: (owner: LeasedPolicy) => void;
 }
 
-/** After a failed call an account pauses this long for each failure in a row, up to twice as long at random. */
-const RETRY_MS: Milliseconds = 20;
+/** Longest pause after failed calls. */
 const LONGEST_RETRY_MS: Milliseconds = 500;
 
 /**
@@ -48,9 +49,8 @@ export class Keeper {
   readonly #wakes: WakeQueue<Account>;
   readonly #suspend: SuspendWatch;
   readonly #fleet: Fleet | undefined;
-  readonly #clocks = new Map<number, StoreClock>();
-  #tick: Account[] = [];
-  #tickTimer: Timer | undefined;
+  readonly #clocks = new StoreClocks();
+  readonly #tick: Tick;
   #seq = 0;
   #roundTripMs: Milliseconds = 1;
   #closing = false;
@@ -63,11 +63,10 @@ export class Keeper {
       landed: (account, flight, reply) => this.#landed(account, flight, reply),
       lost: (account, flight, error) => this.#giveUp(account, flight, error),
     });
+    this.#tick = new Tick(parts.time, () => this.#flush());
     this.#wakes = new WakeQueue(parts.time, (account, now) => this.#woken(account, now));
     this.#suspend = new SuspendWatch(parts.time);
-    const answered = (): void => {
-      if (this.#breaker.open) this.#recovered(parts.time.now());
-    };
+    const answered = (): void => void (this.#breaker.open && this.#recovered(parts.time.now()));
     this.#fleet = parts.Fleet && new parts.Fleet({ ...parts, answered });
   }
 
@@ -78,12 +77,7 @@ export class Keeper {
 
   /** An account for `key`, its row in `cells`; the keeper holds no reference to it until it is asked for something. */
   open(key: string, owner: LeasedPolicy, cells: Float64Array, first: number): Account {
-    const partition = partitionOf(ledgerName(owner.policy, termsFor(owner.policy, key)), key);
-    let clock = this.#clocks.get(partition);
-    if (!clock) {
-      clock = new StoreClock();
-      this.#clocks.set(partition, clock);
-    }
+    const clock = this.#clocks.of(ledgerName(owner.policy, termsFor(owner.policy, key)), key);
     return new Account(key, owner, clock, cells, first, this.#parts.time.now());
   }
 
@@ -114,8 +108,7 @@ export class Keeper {
 
   /** Asks for a call in this tick, if one is useful now; from the decision path, so cheap where it is not. */
   renew(account: Account, now: Milliseconds): void {
-    if (account.queued || account.flight || now < account.blockedUntil) return;
-    this.#enqueue(account);
+    if (now >= account.blockedUntil) this.#tick.add(account);
   }
 
   /** A caller that does not wait found too little: fetch for the next one that comes. */
@@ -123,7 +116,7 @@ export class Keeper {
     // What can't be had now is not asked for, or a smaller cost that could be had would be asked for with it.
     if (this.#parts.store.leaseNow || account.blockedFor(cost, now)) return;
     account.missed = Math.max(account.missed, cost);
-    if (this.#mayAsk(account, cost, now)) this.#enqueueOnce(account);
+    if (this.#mayAsk(account, cost, now)) this.#tick.add(account);
   }
 
   /** Fetches at once where that can be: answers whether `cost` is there now. `counted`: those who wait need it. */
@@ -138,7 +131,7 @@ export class Keeper {
     if (account.balance < cost || now >= account.endsAt) return false;
     // Spent at once, and told within this turn: what the store takes to be unspent keeps the bucket from filling up.
     account.forced = true;
-    this.#enqueueOnce(account);
+    this.#tick.add(account);
     return true;
   }
 
@@ -147,7 +140,30 @@ export class Keeper {
     account.forced = true;
     const call = this.#parts.store.leaseNow && this.#prepare(account, now);
     if (call) this.#courier.sendNow(call, account);
-    else this.#enqueueOnce(account);
+    else this.#tick.add(account);
+  }
+
+  /** Takes back what did not come about, as {@link Account.takeBack} says; what is left of it through the store, soon. */
+  refund(account: Account, amount: MicroTokens, since: Microseconds | undefined, now: Milliseconds): void {
+    account.takeBack(amount, since, now);
+    if (account.refund > 0) this.#schedule(account, now);
+  }
+
+  /** Gives that back at once where somebody waits, or the store is in this process: with a call that makes it known, and one. */
+  refundNow(account: Account, now: Milliseconds): void {
+    for (let i = 0; this.#parts.store.leaseNow && account.refund > 0 && i < 2; i++) this.collect(account, now);
+    if (account.refund > 0 && (account.lacking || account.refills.length > 0)) this.collect(account, now);
+  }
+
+  /**
+   * Fills the account's bucket at the store, T ← B − O, and resolves once it has said so. Wallets stay as they are; what is
+   * owed here is forgotten.
+   *
+   * @throws {CeilingError} where the store does not answer within the call deadline; it may have been filled all the same
+   */
+  refill(account: Account): Promise<void> {
+    const { time, deadlineMs } = this.#parts;
+    return refill(account, time, deadlineMs, () => this.refundNow(account, time.now()));
   }
 
   /** What would be granted now on top of what is held; undefined: only the store knows. Introduces a bucket first. */
@@ -164,15 +180,15 @@ export class Keeper {
     const blockedUntil = account.blockedFor(account.waitingHead, now) ? account.blockedUntil : 0;
     const from = Math.max(blockedUntil, this.#breaker.open ? this.#breaker.probeAt : 0);
     if (now < from) this.#wakes.wakeBy(account, from);
-    else if (this.#mayAsk(account, account.waitingHead, now)) this.#enqueueOnce(account);
+    else if (this.#mayAsk(account, account.waitingHead, now)) this.#tick.add(account);
   }
 
   /** Asks for a call though nobody needs tokens: terms have changed, or all should be given back. */
   reconcile(account: Account): void {
     account.adopt();
-    if (account.balance === 0) return;
+    if (account.balance + account.refund === 0) return;
     account.forced = true;
-    this.#enqueueOnce(account);
+    this.#tick.add(account);
   }
 
   /** The account's key draws from elsewhere now: what this one holds, or is yet to be granted, goes back. */
@@ -180,7 +196,7 @@ export class Keeper {
     this.#expire(account, now);
     account.retire();
     this.forget(account);
-    if (account.forced) this.#enqueueOnce(account);
+    if (account.forced) this.#tick.add(account);
   }
 
   /** Lets go of an account that is being forgotten. */
@@ -200,8 +216,7 @@ export class Keeper {
       await this.#courier.allHome();
     }
     this.#wakes.close();
-    this.#tickTimer?.cancel();
-    this.#tick = [];
+    this.#tick.take();
   }
 
   #mayAsk(account: Account, cost: MicroTokens, now: Milliseconds): boolean {
@@ -210,17 +225,8 @@ export class Keeper {
     return true;
   }
 
-  #enqueue(account: Account): void {
-    account.queued = true;
-    this.#tick.push(account);
-    this.#tickTimer ??= this.#parts.time.after(0, () => this.#flush());
-  }
-
   #flush(): void {
-    this.#tickTimer?.cancel();
-    this.#tickTimer = undefined;
-    const accounts = this.#tick;
-    this.#tick = [];
+    const accounts = this.#tick.take();
     const now = this.#parts.time.now();
     this.#noticeSuspend(now);
     const calls: LeaseCall[] = [];
@@ -251,7 +257,9 @@ export class Keeper {
     if (!this.#parts.store.ready || !this.#breaker.admits(now)) {
       // Whoever needs tokens later asks again; only what is owed is remembered.
       account.missed = 0;
-      if (account.disown > 0 || account.balance > 0) this.#wakes.wakeBy(account, now + LONGEST_RETRY_MS);
+      account.notFilled(new CeilingError('The ceiling store is out of reach.'));
+      if (account.disown > 0 || account.refund > 0 || account.balance > 0)
+        this.#wakes.wakeBy(account, now + LONGEST_RETRY_MS);
       this.#parts.settled(account);
       return undefined;
     }
@@ -285,33 +293,33 @@ export class Keeper {
     if (reply.version > account.owner.policy.version) this.#parts.outdated(account.owner);
     if (reply.status === 'granted') {
       takeGrant(account, flight, reply, now, this.#terms());
+      for (const told of flight.refills) told();
+      // Not with this one: the store had no record of this holder, or it came since.
+      if (account.refills.length > 0 || (account.refund > 0 && flight.refund === 0)) account.forced = true;
     } else {
       // Not executed: what it carried stays out of the wallet, and the fresh store time lets the next one through.
-      account.disown ||= flight.seq;
+      account.giveUp(flight, new CeilingError('The ceiling store refused the call.'));
       account.owner.counters.leaseRefusals += 1;
-      account.forced = true;
     }
     if (this.#breaker.open) this.#recovered(now);
     else this.#breaker.succeeded();
     if (reply.era !== account.era) this.#newEra(account, reply.era);
-    if ((account.released || this.#closing) && account.balance > 0) account.forced = true;
+    if ((account.released || this.#closing) && account.balance + account.refund > 0) account.forced = true;
     this.#parts.settled(account);
     if (reply.status === 'granted' && isLargeAndSpent(account, reply)) account.forced = true;
-    if (account.forced || (account.lacking && now >= account.blockedUntil)) this.#enqueueOnce(account);
+    if (account.forced || (account.lacking && now >= account.blockedUntil)) this.#tick.add(account);
     this.#schedule(account, now);
     flight.settle();
   }
 
-  /** A call has failed or taken too long: whatever becomes of it, what it might have granted is disowned (rule 4). */
+  /** A call has failed or taken too long. */
   #giveUp(account: Account, flight: Flight, error: Error): void {
     const now = this.#parts.time.now();
-    account.flight = undefined;
-    account.disown ||= flight.seq;
+    account.giveUp(flight, error);
     account.failures += 1;
     account.unmet = 0;
     account.owner.counters.leaseFailures += 1;
     this.#fail(error, false, now);
-    account.forced = true;
     account.blockedUntil = now + Math.min(LONGEST_RETRY_MS, RETRY_MS * account.failures) * (1 + this.#parts.random());
     this.#parts.settled(account);
     if (!this.#closing && !account.released) this.#wakes.wakeBy(account, account.blockedUntil);
@@ -335,14 +343,10 @@ export class Keeper {
     this.#parts.observer.degradedChanged({ degraded: false, forMs: now - since, error: undefined });
     // What was admitted without the ceiling is charged to it, also where nobody asks for that key again.
     for (const account of this.#parts.accounts()) {
-      if (account.outageSince === 0) continue;
+      if (account.outageSince === 0 && account.refund === 0) continue;
       account.forced = true;
-      this.#enqueueOnce(account);
+      this.#tick.add(account);
     }
-  }
-
-  #enqueueOnce(account: Account): void {
-    if (!account.queued && !account.flight) this.#enqueue(account);
   }
 
   /** The store's data is not what it was: every account of it that holds tokens says so at once. */
@@ -353,7 +357,7 @@ export class Keeper {
     for (const other of this.#parts.accounts()) {
       if (other.clock !== account.clock || other.era === era || other.balance === 0) continue;
       other.forced = true;
-      this.#enqueueOnce(other);
+      this.#tick.add(other);
     }
   }
 
@@ -361,18 +365,16 @@ export class Keeper {
     this.#noticeSuspend(now);
     this.#expire(account, now);
     if (account.attempted > 0) account.measure(now);
-    if (account.balance > 0 && (account.unused(now) || now >= account.renewAt)) account.forced = true;
+    if (account.owesCall(now)) account.forced = true;
     const due = account.lacking || account.missed > 0;
-    if (account.forced || (due && now >= account.blockedUntil)) this.#enqueueOnce(account);
+    if (account.forced || (due && now >= account.blockedUntil)) this.#tick.add(account);
     this.#schedule(account, now);
   }
 
   /** Sets when the account must next be looked at without being asked. */
   #schedule(account: Account, now: Milliseconds): void {
     if (this.#closing || account.released) return;
-    if (account.lacking && account.blockedUntil > now) this.#wakes.wakeBy(account, account.blockedUntil);
-    if (account.disown > 0) this.#wakes.wakeBy(account, Math.max(account.blockedUntil, now + RETRY_MS));
-    if (account.balance > 0) this.#wakes.wakeBy(account, Math.max(now + RETRY_MS, account.reviewAt));
+    this.#wakes.wakeBy(account, account.lookAt(now));
   }
 
   #expire(account: Account, now: Milliseconds): void {
@@ -390,11 +392,9 @@ export class Keeper {
       this.#expire(account, now);
       const { flight } = account;
       if (!flight) continue;
-      account.flight = undefined;
-      account.disown ||= flight.seq;
-      account.forced = true;
+      account.giveUp(flight, new CeilingError('The machine was suspended while the call was under way.'));
       flight.settle();
-      this.#enqueueOnce(account);
+      this.#tick.add(account);
     }
   }
 }

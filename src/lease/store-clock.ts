@@ -1,3 +1,4 @@
+import { partitionOf } from '../ceiling/ceiling-store.js';
 import type { Microseconds, Milliseconds } from '../units.js';
 
 /**
@@ -21,5 +22,25 @@ export class StoreClock {
   /** The store's time at the local time `now`; 0 while none is known. */
   at(now: Milliseconds): Microseconds {
     return this.#storeTime === 0 ? 0 : this.#storeTime + Math.floor((now - this.#takenAt) * 1_000);
+  }
+
+  /** The least that the store's time can be at the local time `now`, however fast this clock is; 0 while none is known. */
+  earliest(now: Milliseconds): Microseconds {
+    return this.#storeTime === 0 ? 0 : this.#storeTime + Math.floor((now - this.#takenAt) * 990);
+  }
+}
+
+/** One for each partition of the store: each may be another server's. */
+export class StoreClocks {
+  readonly #clocks = new Map<number, StoreClock>();
+
+  /** That of the partition in which a ledger keeps `key`. */
+  of(ledger: string, key: string): StoreClock {
+    const partition = partitionOf(ledger, key);
+    const known = this.#clocks.get(partition);
+    if (known) return known;
+    const clock = new StoreClock();
+    this.#clocks.set(partition, clock);
+    return clock;
   }
 }

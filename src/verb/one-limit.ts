@@ -4,7 +4,7 @@ import { microTokensOf } from '../limiter/cost-limits.js';
 import { type Decision, VERDICT } from '../limiter/decision.js';
 import { penalise as penaliseLocally } from '../limiter/local-tier.js';
 import type { PolicyLimiter } from '../limiter/policy-limiter.js';
-import type { Milliseconds, Tokens } from '../units.js';
+import type { Microseconds, Milliseconds, Tokens } from '../units.js';
 import { Reservation } from './reservation.js';
 import { available, look, putBack } from './scout.js';
 
@@ -59,18 +59,24 @@ export function upTo(api: PolicyLimiter, key: string, most: Tokens, least: Token
 }
 
 /**
- * Gives tokens back that were charged for something that did not come about. Never more than the bucket holds; of a
- * ceiling only what the store does not know to be spent yet.
+ * Gives tokens back that were charged just now for something that did not come about. Never more than the bucket holds; of
+ * a ceiling through its store, where that knows them to be spent already.
  *
  * @param cost what was charged, or a part of it; default 1
  * @throws as `decide`
  */
 export function refund(api: PolicyLimiter, key: string, cost: Tokens = 1): void {
+  refundSince(api, key, cost, undefined);
+}
+
+/** @param since store time before which nothing of it was charged; undefined: just now, as far as the caller knows */
+function refundSince(api: PolicyLimiter, key: string, cost: Tokens, since: Microseconds | undefined): void {
   const { teller, keys } = api;
   const micro = teller.micro(key, cost);
   const now = teller.now();
   const state = keys.find(key, now);
-  putBack(state, VERDICT.allowed, micro, now);
+  putBack(teller.keeper, state, VERDICT.allowed, micro, since, now);
+  if (state.account) teller.keeper.refundNow(state.account, now);
   teller.room.serve(state, true, now);
 }
 
@@ -109,11 +115,13 @@ export async function reserve(api: PolicyLimiter, key: string, options: ReserveO
   }
   const { cost } = checkAcquireOptions(acquire);
   const decision = await api.acquire(key, acquire);
-  const expiresAt = api.teller.now() + expiresAfterMs;
+  const now = api.teller.now();
+  const since = api.keys.find(key, now).account?.clock.earliest(now);
+  const expiresAt = now + expiresAfterMs;
   return new Reservation(decision, {
     cost,
     live: () => !api.teller.closed && api.teller.now() < expiresAt,
-    refund: (tokens) => refund(api, key, tokens),
+    refund: (tokens) => refundSince(api, key, tokens, since),
     penalise: (tokens) => penalise(api, key, tokens),
   });
 }

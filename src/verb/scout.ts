@@ -6,7 +6,7 @@ import type { KeyState } from '../limiter/key-state.js';
 import { putBack as giveBack, levelOf } from '../limiter/local-tier.js';
 import { takeShare } from '../limiter/share-bucket.js';
 import type { Teller } from '../limiter/teller.js';
-import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
+import { MICRO, type Microseconds, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 
 // What the judge would say, without charging or fetching anything; and how to take back what the judge has charged.
 
@@ -51,14 +51,22 @@ export function available({ keeper }: Teller, state: KeyState, now: Milliseconds
 }
 
 /**
- * Gives back what an attempt with this verdict was charged: never more than the bucket holds, and of a ceiling what the
- * store does not know to be spent yet.
+ * Gives back what an attempt with this verdict was charged: never more than the bucket holds.
+ *
+ * @param since store time before which nothing of it was charged; undefined: just now, as far as the caller knows
  */
-export function putBack(state: KeyState, verdict: Verdict, micro: MicroTokens, now: Milliseconds): void {
+export function putBack(
+  keeper: Keeper,
+  state: KeyState,
+  verdict: Verdict,
+  micro: MicroTokens,
+  since: Microseconds | undefined,
+  now: Milliseconds,
+): void {
   if (!isAllowed(verdict) || verdict === VERDICT.policyAllows) return;
   const { local } = state.terms;
   if (local !== undefined) giveBack(state, local, micro, now);
-  if (verdict === VERDICT.allowed) state.account?.takeBack(micro, now);
+  if (verdict === VERDICT.allowed && state.account) keeper.refund(state.account, micro, since, now);
 }
 
 /** What is in hand, and what a store in this process would add to it. */

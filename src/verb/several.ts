@@ -101,7 +101,7 @@ export async function acquireAll(
     if (waited === undefined) return answer(parts, outcome);
     if (!isAllowed(waited)) return answer(parts, { ...outcome, longest: { index: first.index, verdict: waited } });
     // Its turn has come, and been charged: all together now, or not at all.
-    putBack(part.state, waited, part.micro, part.teller.now());
+    putBack(part.teller.keeper, part.state, waited, part.micro, undefined, part.teller.now());
     turn = first.index;
   }
 }
@@ -151,7 +151,7 @@ function charge({ teller, state, cost, micro }: Part, itsTurn: boolean): Verdict
 
 /** Takes a charge of this very turn back, and the demand it was counted as: another limit denied. */
 function uncharge({ teller, state, micro }: Part, verdict: Verdict): void {
-  putBack(state, verdict, micro, teller.now());
+  putBack(teller.keeper, state, verdict, micro, undefined, teller.now());
   if (state.account) state.account.attempted = Math.max(0, state.account.attempted - micro);
 }
 

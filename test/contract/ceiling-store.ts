@@ -33,6 +33,8 @@ export function leaseCall(changes: Partial<LeaseCall> = {}): LeaseCall {
     disown: 0,
     unspent: 0,
     returned: 0,
+    refund: 0,
+    refundSince: 0,
     need: 0,
     head: changes.need ?? 0,
     want: 0,
@@ -68,8 +70,8 @@ class Caller {
   call(changes: Partial<LeaseCall> = {}): LeaseCall {
     const { seq } = leaseCall();
     const call = leaseCall({ ...this.#fixed, seq, ...changes });
-    const { unspent, returned, disown, witness, since } = call;
-    const believes = unspent > 0 || returned > 0 || disown > 0 || witness > 0 || since > 0;
+    const { unspent, returned, refund, disown, witness, since } = call;
+    const believes = unspent > 0 || returned > 0 || refund > 0 || disown > 0 || witness > 0 || since > 0;
     return believes && changes.sentAt === undefined ? { ...call, sentAt: this.#now } : call;
   }
 
@@ -205,6 +207,32 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       expect(await one.has(5)).toBe(true);
     });
 
+    it('takes a refund of what was spent, once, and never more than there is room for (C173)', async () => {
+      const one = caller();
+      await one.ask({ need: 8 * MICRO });
+      await one.ask({ unspent: 0 });
+      const call = one.call({ refund: 3 * MICRO });
+      await one.send(call);
+      await one.send(call);
+      expect(await one.has(6)).toBe(false);
+      expect(await one.has(5)).toBe(true);
+
+      const other = caller();
+      await other.ask({ need: 6 * MICRO });
+      // Six are out, so there is room for four.
+      await other.ask({ unspent: 6 * MICRO, refund: 9 * MICRO });
+      expect(await other.another().has(5)).toBe(false);
+      expect(await other.another().has(4)).toBe(true);
+    });
+
+    it('takes no refund of a holder that it does not know (rule 7)', async () => {
+      const one = caller();
+      await one.ask({ need: 10 * MICRO });
+      const { now } = await one.ask({ unspent: 0 });
+      await one.another().ask({ refund: 10 * MICRO, sentAt: now });
+      expect(await one.has(1)).toBe(false);
+    });
+
     it('answers a repeated seq with the same reply, and nothing changes (rule 2)', async () => {
       const one = caller();
       const call = one.call({ need: 4 * MICRO });
@@ -278,7 +306,14 @@ export function describeCeilingStore(name: string, open: () => Promise<StoreUnde
       const one = caller();
       const { now, era } = await one.ask({ need: 10 * MICRO });
       for (const sentAt of [now - SECOND, now + SECOND]) {
-        for (const belief of [{ unspent: 1 }, { returned: 1 }, { disown: 1 }, { witness: 1 }, { since: 1 }]) {
+        for (const belief of [
+          { unspent: 1 },
+          { returned: 1 },
+          { refund: 1 },
+          { disown: 1 },
+          { witness: 1 },
+          { since: 1 },
+        ]) {
           const call = one.call({ ...belief, sentAt });
           const refusal = await one.send(call);
           expect(refusal).toMatchObject({ status: 'refused', seq: call.seq, era });

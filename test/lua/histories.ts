@@ -64,6 +64,9 @@ const callPlan = fc.record({
   /** Quarters of what is in hand that are spent, and then given back. */
   spend: share,
   giveBack: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, share),
+  /** Quarters of the burst that are said to have been spent for nothing, and how long ago at most; 0: not known. */
+  refund: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, share),
+  refundAge: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 20_000_000 })),
   /** Of the burst, in 64ths. */
   need: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 70 })),
   head: share,
@@ -120,7 +123,18 @@ export const saturated: fc.Arbitrary<History> = fc.record({
 });
 
 function greedy(turn: number, greed: number): CallPlan {
-  const plain = { bucket: 0, giveBack: 0, head: 0, weight: 1, terms: 0, version: 0, since: 0, skew: 0 };
+  const plain = {
+    bucket: 0,
+    giveBack: 0,
+    refund: 0,
+    refundAge: 0,
+    head: 0,
+    weight: 1,
+    terms: 0,
+    version: 0,
+    since: 0,
+    skew: 0,
+  };
   const rest = {
     inheritance: 'as-is',
     fate: 'taken',
@@ -252,12 +266,14 @@ export class Player {
     const returned = Math.floor(((account.inHand - spent) / 4) * plan.giveBack);
     account.inHand -= spent + returned;
     account.taken -= returned;
+    const refund = Math.floor((terms.burst / 4) * plan.refund);
     const need = Math.min(Number.MAX_SAFE_INTEGER, Math.floor((terms.burst / 64) * plan.need));
     const disown = account.firstGivenUp;
     if (disown === 0) account.firstGivenUp = this.#seq;
     const witness = plan.witness ? Math.max(0, account.taken) : 0;
     const { now } = this.#moment;
-    const believes = account.inHand > 0 || returned > 0 || disown > 0 || witness > 0 || plan.since > 0;
+    const givesBack = returned > 0 || refund > 0 || disown > 0;
+    const believes = account.inHand > 0 || givesBack || witness > 0 || plan.since > 0;
     return {
       ...bucket,
       ...terms,
@@ -270,6 +286,8 @@ export class Player {
       disown,
       unspent: account.inHand,
       returned,
+      refund,
+      refundSince: plan.refundAge > 0 ? now - plan.refundAge : 0,
       need,
       head: Math.floor((need / 4) * plan.head),
       want: Math.floor((terms.burst / 64) * plan.want),

@@ -23,9 +23,9 @@ export const holderMutations: readonly Mutation[] = [
     edits: [
       { file: KEEPER, find: 'if (account.flight || account.blockedFor(cost, now)) return false;', replace: '' },
       {
-        file: KEEPER,
-        find: 'if (!account.queued && !account.flight) this.#enqueue',
-        replace: 'if (!account.queued) this.#enqueue',
+        file: 'lease/tick.ts',
+        find: 'if (account.queued || account.flight) return;',
+        replace: 'if (account.queued) return;',
       },
       { file: KEEPER, find: '    if (account.flight) return undefined;\n', replace: '' },
     ],

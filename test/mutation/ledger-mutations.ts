@@ -116,6 +116,18 @@ export const ledgerMutations: readonly Mutation[] = [
   },
   {
     rule: '7',
+    without: 'ignoring what a holder takes back that is made by this call',
+    edits: [
+      {
+        file: LEDGER,
+        find: '    holder = newHolder(call, now);\n',
+        replace: '    holder = newHolder(call, now);\n    level.tokens += call.refund;\n',
+      },
+    ],
+    caughtBy: 'nor what it takes back',
+  },
+  {
+    rule: '7',
     without: 'records that outlive their lease',
     edits: [
       {

@@ -14,6 +14,8 @@ export const SHORTEST_LEASE_US: Microseconds = 5_000;
  * it. A lease is cut at its window's end less an edge of 1 % of its length and of {@link edge}, for the drift and the
  * steps of clocks: in the edge before its end nothing is granted any more, and what is left of the window is lost.
  *
+ * A refund comes back into the window it was spent in, while that is under way; into none where it was spent before it.
+ *
  * Data that was born in a window gives nothing in it: nobody knows what had been spent. Twin: `lua/fixed-window.lua`.
  */
 export const fixedWindow: RefillRule = {
@@ -33,7 +35,8 @@ export const fixedWindow: RefillRule = {
     bucket.level.at = Math.max(bucket.level.at, now);
   },
 
-  settle({ level, burst, outstanding }) {
+  settle({ level, burst, outstanding, refund, window }, { refundSince }) {
+    if (refundSince === 0 || refundSince >= window.start) level.tokens += refund;
     level.tokens = Math.min(level.tokens, burst - outstanding);
   },
 

@@ -6,6 +6,9 @@ import type { Fence } from '../fence.js';
 /** What a call says of how time is cut. */
 export type Cut = Pick<LeaseCall, 'window'>;
 
+/** What a call says of when its refund was spent. */
+export type Since = Pick<LeaseCall, 'refundSince'>;
+
 /** What an execution knows besides the bucket. */
 export interface Moment {
   readonly now: Microseconds;
@@ -27,8 +30,11 @@ export interface RefillRule {
   begin(bucket: Bucket, cut: Cut, fence: Fence, moment: Moment): void;
   /** Lets come back what time gives back up to now, with the old O (rule 8). */
   refill(bucket: Bucket, cut: Cut, moment: Moment): void;
-  /** Takes in what this call counted as spent (`bucket.spent`), and holds T to what that and O leave of the burst. */
-  settle(bucket: Bucket, moment: Moment): void;
+  /**
+   * Takes in what this call counted as spent (`bucket.spent`) and takes back (`bucket.refund`), and holds T to what that
+   * and O leave of the burst.
+   */
+  settle(bucket: Bucket, since: Since, moment: Moment): void;
   /** How long until T could be `head` if nobody else took any; 0: it is. At `burst` or below it always could. */
   wait(bucket: Bucket, head: MicroTokens, moment: Moment): Microseconds;
   /** What the data says may be older than what was granted: nothing is left of it. */

@@ -10,6 +10,9 @@ import type { Moment, RefillRule } from './refill-rule.js';
  * now has more: at worst nearly 2 N pass within one length, as with fixed windows; where calls come at random it is within
  * a few per cent of the log (a test says how many). What is gained is size: two numbers, however long the window.
  *
+ * A refund lowers the count of the window before, unless it is known to have been spent since, and only then the present
+ * one: as in a log, the older, the less can be wrong with it.
+ *
  * Windows begin at multiples of their length since 1970. Data that is young counts as if N had been spent in the window
  * of its birth (or of the end of the guard). Twin: `lua/sliding-counter.lua`.
  */
@@ -44,8 +47,12 @@ export const slidingCounter: RefillRule = {
     balance(bucket, moment.now);
   },
 
-  settle(bucket, moment) {
-    bucket.window.current += bucket.spent;
+  settle(bucket, { refundSince }, moment) {
+    const { window, spent, refund } = bucket;
+    const before = refundSince < window.start ? Math.min(refund, window.previous) : 0;
+    window.previous -= before;
+    window.current += spent;
+    window.current -= Math.min(refund - before, window.current);
     balance(bucket, moment.now);
   },
 

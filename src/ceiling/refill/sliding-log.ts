@@ -18,6 +18,10 @@ const SLOTS = 256;
  * What is reported within 1/256 of the length is one entry, dated with its last report: tokens may come back so much
  * later than they could, never earlier. Where reports are further apart each is its own entry.
  *
+ * A refund of what was spent at x or later lowers the oldest entries from x on. Whatever was spent at x is in one of
+ * them, and the older the entry that is lowered, the sooner it would have come back by itself: so no window ever has less
+ * logged than was spent in it. Lowering the newest would pay early for what had been spent before them.
+ *
  * Data that is young may have been preceded by N spent tokens: an entry of N, dated with its birth (or, under the strict
  * rule, the end of the guard). Twin: `lua/sliding-log.lua`.
  */
@@ -45,8 +49,9 @@ export const slidingLog: RefillRule = {
     balance(bucket);
   },
 
-  settle(bucket, { now }) {
+  settle(bucket, { refundSince }, { now }) {
     if (bucket.spent > 0) append(bucket, bucket.spent, now);
+    takeOut(bucket, refundSince);
     balance(bucket);
   },
 
@@ -94,6 +99,18 @@ export const slidingLog: RefillRule = {
 
 function balance({ level, burst, outstanding, window }: Bucket): void {
   level.tokens = burst - outstanding - window.current;
+}
+
+/** Takes the refund out of the oldest entries that it can be in. */
+function takeOut({ window, refund }: Bucket, since: Microseconds): void {
+  let rest = refund;
+  for (let i = 0; rest > 0 && i < window.times.length; i++) {
+    if ((window.times[i] as number) < since) continue;
+    const part = Math.min(rest, window.amounts[i] as number);
+    window.amounts[i] = (window.amounts[i] as number) - part;
+    window.current -= part;
+    rest -= part;
+  }
 }
 
 function append({ window, length }: Bucket, tokens: MicroTokens, at: Microseconds): void {

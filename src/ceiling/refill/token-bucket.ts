@@ -15,7 +15,8 @@ export const tokenBucket: RefillRule = {
     refillGuarded(bucket.level, now, bucket, bucket.outstanding, until);
   },
 
-  settle(bucket, { until, now }) {
+  settle(bucket, _since, { until, now }) {
+    bucket.level.tokens += bucket.refund;
     capAt(bucket.level, now, capUnder(bucket.burst, bucket.outstanding, until, now));
   },
 

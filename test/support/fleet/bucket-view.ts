@@ -36,6 +36,8 @@ export function probe(terms: VersionedTerms, document?: PolicyDocument): LeaseCa
     disown: 0,
     unspent: 0,
     returned: 0,
+    refund: 0,
+    refundSince: 0,
     need: 0,
     head: 0,
     want: 0,

@@ -6,7 +6,19 @@ import { type Production, productionFrom } from './production.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** What a limiter with a store of its own is made of; adaptors are only loaded where they are asked for. */
-const FOLDERS = ['.', 'algorithm', 'ceiling', 'ceiling/refill', 'lease', 'limiter', 'policy', 'seat', 'telemetry'];
+const FOLDERS = [
+  '.',
+  'algorithm',
+  'ceiling',
+  'ceiling/refill',
+  'lease',
+  'limiter',
+  'mark',
+  'pace',
+  'policy',
+  'seat',
+  'telemetry',
+];
 
 /** One change of one place in the source. */
 export interface Edit {

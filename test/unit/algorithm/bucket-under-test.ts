@@ -48,7 +48,8 @@ function ceilingBucket(document: RateDocument): BucketUnderTest {
     seq += 1;
     const call: LeaseCall = {
       ...{ policy: 'p', key: 'k', fence: 'p', version: 0, inheritance: 'as-is', holder: 'only', seq },
-      ...{ disown: 0, unspent: 0, returned: 0, need: micro, head: micro, want: 0, demand: 0, weight: 1 },
+      ...{ disown: 0, unspent: 0, returned: 0, refund: 0, refundSince: 0 },
+      ...{ need: micro, head: micro, want: 0, demand: 0, weight: 1 },
       ...{ lease: 50_000, guard: 0, sentAt: 0, since: 0, witness: 0, incarnation: 0, certainUntil: 0 },
       ...ceiling,
     };

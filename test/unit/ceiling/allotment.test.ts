@@ -112,6 +112,8 @@ describe('a grant', () => {
             disown: 0,
             unspent,
             returned: 0,
+            refund: 0,
+            refundSince: 0,
             need: asked,
             head: Math.floor(asked * head),
             want: Math.min(want, burst),

@@ -21,6 +21,8 @@ function leaseCall(overrides: Partial<LeaseCall> = {}): LeaseCall {
     disown: 0,
     unspent: 0,
     returned: 0,
+    refund: 0,
+    refundSince: 0,
     need: 1_000_000,
     head: 1_000_000,
     want: 0,

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { Account } from '../../../src/lease/account.js';
+import { ManualTime } from '../../../src/testing.js';
 import { peek, penalise, refund, reserve, upTo } from '../../../src/verb/one-limit.js';
 import { allowed, denied, limiterOf, remoteLimiterOf, soFar } from '../../support/limiter-under-test.js';
 
@@ -162,6 +164,120 @@ describe('a ceiling elsewhere', () => {
     await time.advance(1_000);
     const { tokensGranted = 0, tokensReturned = 0 } = limiter.stats()[0] ?? {};
     expect(tokensGranted - tokensReturned).toBeLessThanOrEqual(100 + 140);
+  });
+
+  it('gives back through the store what that knows to be spent (C173)', async () => {
+    const { api, time, remote } = await remoteLimiterOf({ ceiling: { rate: 0.001, burst: 100 } });
+    const spent = api.acquire('k', { cost: 60 });
+    await time.advance(1_000);
+    expect((await spent).allowed).toBe(true);
+    refund(api, 'k', 50);
+    await time.advance(150);
+    const again = api.acquire('k', { cost: 90 });
+    await time.advance(50);
+    expect((await again).allowed).toBe(true);
+    for (let i = 0; i < 5; i++) refund(api, 'k', 100);
+    await time.advance(150);
+    const most = [api.acquire('k', { cost: 60 }), api.acquire('k', { cost: 60 })];
+    await time.advance(300);
+    expect((await Promise.all(most)).filter(({ allowed }) => allowed)).toHaveLength(1);
+    expect(remote.calls.filter(({ refund }) => refund > 0)).toHaveLength(2);
+  });
+
+  it('makes itself known to a store that may have forgotten it, before it gives back', async () => {
+    const { api, time, remote } = await remoteLimiterOf({ ceiling: { rate: 1, per: '1h', burst: 1_000 } });
+    const reserving = reserve(api, 'tenant', { cost: 900 });
+    await time.advance(100);
+    const reservation = await reserving;
+    await time.advance(50_000);
+    expect(reservation.settle(100)).toBe(true);
+    await time.advance(150);
+    const carried = remote.calls.filter(({ refund }) => refund > 0);
+    expect(carried).toMatchObject([{ refund: 800_000_000 }]);
+    expect(remote.inner.inspect('api', 'tenant')?.buckets.get('api:tenant')?.level.tokens).toBeGreaterThan(899_000_000);
+  });
+
+  it('loses a refund whose call is lost, and gives none twice', async () => {
+    const { api, time, remote } = await remoteLimiterOf({ ceiling: { rate: 0.001, burst: 100 } });
+    const spent = api.acquire('k', { cost: 100 });
+    await time.advance(1_000);
+    expect((await spent).allowed).toBe(true);
+    const tokens = (): number => (remote.inner.inspect('api', 'k')?.buckets.get('api:k')?.level.tokens ?? 0) / 1e6;
+    remote.fate = 'lose-reply';
+    refund(api, 'k', 30);
+    await time.advance(400);
+    remote.fate = 'answer';
+    await time.advance(2_000);
+    expect(tokens()).toBeLessThan(31);
+    // What is lost now only makes it known again: the refund is still here.
+    remote.fate = 'lose-call';
+    refund(api, 'k', 30);
+    await time.advance(400);
+    remote.fate = 'answer';
+    await time.advance(2_000);
+    expect(Math.floor(tokens())).toBe(60);
+    const one = api.acquire('k');
+    await time.advance(10);
+    expect((await one).allowed).toBe(true);
+    remote.fate = 'lose-call';
+    refund(api, 'k', 30);
+    await time.advance(150);
+    remote.fate = 'answer';
+    await time.advance(2_000);
+    expect(tokens()).toBeLessThan(61);
+  });
+
+  it('gives a reservation of a window back only while that window lasts', async () => {
+    const { api, time } = await remoteLimiterOf(
+      { ceiling: { algorithm: 'fixed-window', limit: 10, window: '10s' } },
+      { time: new ManualTime(1_000, 1_800_000_000_000) },
+    );
+    const reserving = [reserve(api, 'k', { cost: 6 }), reserve(api, 'k', { cost: 4 })];
+    await time.advance(100);
+    const [first, second] = await Promise.all(reserving);
+    await time.advance(3_000);
+    first?.cancel();
+    await time.advance(200);
+    const acquired = async (cost: number): Promise<boolean> => {
+      const decision = api.acquire('k', { cost });
+      await time.advance(50);
+      return (await decision).allowed;
+    };
+    expect([await acquired(7), await acquired(6)]).toEqual([false, true]);
+    await time.advance(10_000);
+    expect(await acquired(8)).toBe(true);
+    second?.cancel();
+    await time.advance(200);
+    expect([await acquired(3), await acquired(2)]).toEqual([false, true]);
+  });
+
+  it('can be filled up for everybody, or says that it could not be', async () => {
+    const { api, time, remote } = await remoteLimiterOf({ ceiling: { rate: 0.001, burst: 100 } });
+    const spent = api.acquire('k', { cost: 90 });
+    await time.advance(3_000);
+    expect((await spent).allowed).toBe(true);
+    penalise(api, 'k', 50);
+    const fill = async (): Promise<unknown> => {
+      const { account } = api.keys.find('k', api.teller.now());
+      const filled = api.teller.keeper.refill(account as Account).catch((error: Error) => error);
+      await time.advance(120);
+      return filled;
+    };
+    expect(await fill()).toBe(undefined);
+    const again = api.acquire('k', { cost: 100 });
+    await time.advance(50);
+    expect((await again).allowed).toBe(true);
+    for (const fate of ['lose-call', 'reject'] as const) {
+      remote.fate = fate;
+      expect(await fill()).toMatchObject({ code: 'HEADGATE_CEILING' });
+    }
+    remote.fate = 'answer';
+    await time.advance(5_000);
+    remote.ready = false;
+    expect(await fill()).toMatchObject({ code: 'HEADGATE_CEILING' });
+    remote.ready = true;
+    await time.advance(5_000);
+    expect(await fill()).toBe(undefined);
   });
 
   it('is charged a penalty for the whole fleet, out of what is granted next', async () => {

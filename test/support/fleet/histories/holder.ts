@@ -1,3 +1,5 @@
+import type { Account } from '../../../../src/lease/account.js';
+import { MICRO } from '../../../../src/units.js';
 import { type History, Stage } from '../stage.js';
 
 /** Rules 4 to 7: what a holder may do with replies, wallets and returns, and what the store may believe of it. */
@@ -245,6 +247,30 @@ export const holderHistories: readonly History[] = [
       stage.drain(other);
       stage.report(other);
       giveBack.execute();
+      stage.drain(other);
+      return stage.over;
+    },
+  },
+  {
+    rule: '7',
+    shows: 'nor what it takes back',
+    async run(production) {
+      const stage = new Stage(production, { rate: 1_000 });
+      const [holder, other] = [await stage.join(), await stage.join()];
+      stage.draw(holder, 60);
+      holder.spend();
+      stage.report(holder);
+      (holder.account as Account).takeBack(60 * MICRO, 0, holder.time.now());
+      const refund = stage.send(holder);
+      refund.execute();
+      holder.crash();
+      stage.oracle.forgets(); // Nobody holds anything that the store would not know of: no slack.
+      stage.fleet.store.lose();
+      stage.report(other);
+      stage.at(200); // Full again by refill.
+      stage.drain(other);
+      stage.report(other);
+      refund.execute();
       stage.drain(other);
       return stage.over;
     },
