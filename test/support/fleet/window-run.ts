@@ -9,6 +9,9 @@ import type { Message } from './wire.js';
 
 export type WindowAlgorithm = 'fixed-window' | 'sliding-window-log' | 'sliding-window-counter';
 
+/** What else befalls a run: the store's data is lost, its clock wanders as far as is allowed, or steps further, once. */
+export type WindowTrouble = 'none' | 'losses' | 'skew' | 'step';
+
 /** How far a run under windows went over its law, in tokens, and how hard the fleet was driven. */
 export interface WindowResult {
   readonly over: number;
@@ -17,28 +20,38 @@ export interface WindowResult {
   readonly limit: number;
   /** Most that was admitted in any span of a window's length. */
   readonly inAnyWindow: number;
+  /** What was in wallets when the store's clock stepped; 0 where it did not. */
+  readonly atStep: number;
 }
 
-/** One admission, on the store's clock. */
+/** One admission, on the store's clock, of which steps back are left out. */
 interface Admission {
   readonly at: Microseconds;
+  /** By the true time, which nobody in the fleet knows. */
+  readonly trueAt: Microseconds;
   readonly tokens: MicroTokens;
+  /** Which of the windows that begin at multiples of their length; those after a step back are others. */
+  readonly window: string;
 }
 
 const STEPS = 400;
+/** What the store's clock may be off by: `maxSkew`, and under fixed windows the edge of 1 % of them. */
+const SKEW_MS: Milliseconds = 100;
+const EDGE = 0.01;
+const LONGEST_STEP_MS: Milliseconds = 8_000;
 
 /**
  * One random life of a fleet under a ceiling of windows: seeded; calls and replies lost, late, doubled and out of order,
- * crashes, stalls, drift, and where `losses` says so the store's data lost or older data promoted. Every admission is
- * written down, and held against the law of its algorithm.
+ * crashes, stalls, drift, and whatever `trouble` says. Every admission is written down, and held against the law of its
+ * algorithm.
  */
 export async function windowRun(
   seed: number,
   algorithm: WindowAlgorithm,
   production: Production,
-  losses = false,
+  trouble: WindowTrouble = 'none',
 ): Promise<WindowResult> {
-  const run = new WindowRun(seed, algorithm, production, losses);
+  const run = new WindowRun(seed, algorithm, production, trouble);
   await run.play();
   return run.result();
 }
@@ -46,7 +59,7 @@ export async function windowRun(
 class WindowRun {
   readonly #chance: Chance;
   readonly #algorithm: WindowAlgorithm;
-  readonly #losses: boolean;
+  readonly #trouble: WindowTrouble;
   readonly #fleet: Fleet;
   readonly #limit: number;
   readonly #windowMs: Milliseconds;
@@ -56,12 +69,19 @@ class WindowRun {
   #members: Instance[] = [];
   #snapshot: ReturnType<MemoryCeiling['snapshot']> | undefined;
   #startedAt: Microseconds = 0;
+  /** Latest that the store's clock has shown, since it stepped back where it did. */
+  #latest: Microseconds = 0;
+  #steppedBackUs: Microseconds = 0;
+  /** The window that was under way at the step back, and the one that the clock then stood in: they are one. */
+  #landed: { from: string; at: number } | undefined;
+  #stepAt: number | undefined;
+  #atStep: MicroTokens = 0;
 
-  constructor(seed: number, algorithm: WindowAlgorithm, production: Production, losses: boolean) {
+  constructor(seed: number, algorithm: WindowAlgorithm, production: Production, trouble: WindowTrouble) {
     const chance = new Chance(seed);
     this.#chance = chance;
     this.#algorithm = algorithm;
-    this.#losses = losses;
+    this.#trouble = trouble;
     this.#limit = 4 + chance.below(40);
     this.#windowMs = 200 + chance.below(2_000);
     const ceiling: TierDocument = { algorithm, limit: this.#limit, window: this.#windowMs };
@@ -73,7 +93,10 @@ class WindowRun {
       policy: { ceiling, storeLoss: 'strict' } as Partial<PolicyDocument>,
     });
     this.#fleet.witness = {
-      admitted: (tokens) => this.#admissions.push({ at: this.#fleet.time.storeNow(), tokens }),
+      admitted: (tokens) => {
+        const at = this.#read() + this.#steppedBackUs;
+        this.#admissions.push({ at, trueAt: this.#fleet.time.us, tokens, window: this.#window });
+      },
       stored: () => {},
     };
   }
@@ -83,7 +106,9 @@ class WindowRun {
     const size = 2 + chance.below(3);
     for (let i = 0; i < size; i++) await this.#join(i);
     this.#startedAt = this.#fleet.time.storeNow();
+    if (this.#trouble === 'step') this.#stepAt = STEPS / 4 + chance.below(STEPS / 2);
     for (let step = 0; step < STEPS; step++) {
+      if (step === this.#stepAt) this.#stepClock();
       if (chance.is(0.5)) this.#wait();
       await this.#step();
     }
@@ -94,18 +119,33 @@ class WindowRun {
     const limit = this.#limit * MICRO;
     const admitted = this.#admissions.reduce((sum, { tokens }) => sum + tokens, 0);
     const windows = (this.#fleet.time.storeNow() - this.#startedAt) / lengthUs;
-    const inAnyWindow = mostWithin(this.#admissions, lengthUs);
+    const inAnyWindow = mostWithin(this.#admissions, lengthUs, ({ at }) => at);
+    // By a clock that may gain so much, windows are as much shorter.
+    const inShorter = mostWithin(this.#admissions, lengthUs - SKEW_MS * MICROS_PER_MS, ({ trueAt }) => trueAt);
+    const wanders = this.#trouble === 'skew';
     const most = {
-      'fixed-window': () => mostOfOneWindow(this.#admissions, lengthUs),
-      'sliding-window-log': () => inAnyWindow,
-      'sliding-window-counter': () => mostEstimated(this.#admissions, lengthUs),
+      'fixed-window': () => mostOfOneWindow(this.#admissions),
+      'sliding-window-log': () => (wanders ? inShorter : inAnyWindow),
+      'sliding-window-counter': () => (wanders ? inShorter / 2 : mostEstimated(this.#admissions, lengthUs)),
     }[this.#algorithm]();
     return {
       over: (most - limit) / MICRO,
       saturation: admitted / (limit * windows),
       limit: this.#limit,
       inAnyWindow: inAnyWindow / MICRO,
+      atStep: this.#atStep / MICRO,
     };
+  }
+
+  #read(): Microseconds {
+    this.#latest = Math.max(this.#latest, this.#fleet.time.storeNow());
+    return this.#latest;
+  }
+
+  get #window(): string {
+    const index = Math.floor(this.#read() / (this.#windowMs * MICROS_PER_MS));
+    if (!this.#landed) return `${index}`;
+    return index === this.#landed.at ? this.#landed.from : `${index} anew`;
   }
 
   async #join(index: number): Promise<void> {
@@ -154,7 +194,8 @@ class WindowRun {
     else if (what < 0.92) take(chance, this.#lateReplies)?.();
     else if (what < 0.935) await this.#restart(instance);
     else if (what < 0.96) instance.stalledUntilUs = this.#fleet.time.us + chance.below(this.#windowMs * 1_500);
-    else if (what < 0.98 && this.#losses) this.#fault();
+    else if (what < 0.98 && this.#trouble === 'losses') this.#fault();
+    else if (what < 0.98 && this.#trouble === 'skew') this.#wander();
   }
 
   #drain(instance: Instance): void {
@@ -197,19 +238,54 @@ class WindowRun {
       this.#snapshot = undefined;
     }
   }
+
+  /** The store's clock goes back and forth within what is allowed. */
+  #wander(): void {
+    const { time } = this.#fleet;
+    const ms = this.#algorithm === 'fixed-window' ? Math.min(SKEW_MS, this.#windowMs * EDGE) : SKEW_MS;
+    this.#read();
+    time.storeOffsetUs = this.#chance.below(ms * MICROS_PER_MS);
+  }
+
+  /** It steps further than that. Messages from before are lost: one that is late by just as much would look young again. */
+  #stepClock(): void {
+    const chance = this.#chance;
+    for (const message of [...this.#late.splice(0), ...this.#fleet.fresh.splice(0)]) message.lost = true;
+    this.#lateReplies.length = 0;
+    this.#atStep = this.#members.reduce((sum, member) => sum + member.live, 0);
+    const us = (SKEW_MS + 1 + chance.below(LONGEST_STEP_MS)) * MICROS_PER_MS;
+    const from = this.#window;
+    if (chance.is(0.5)) {
+      this.#fleet.time.storeOffsetUs += us;
+      return;
+    }
+    this.#fleet.time.storeOffsetUs -= us;
+    const now = this.#fleet.time.storeNow();
+    this.#steppedBackUs += this.#latest - now;
+    this.#latest = now;
+    this.#landed = { from, at: Math.floor(now / (this.#windowMs * MICROS_PER_MS)) };
+  }
 }
 
 /** Most in one window of those that begin at multiples of the length. */
-function mostOfOneWindow(admissions: readonly Admission[], length: Microseconds): MicroTokens {
-  return Math.max(0, ...perWindow(admissions, length).values());
+function mostOfOneWindow(admissions: readonly Admission[]): MicroTokens {
+  const counts = new Map<string, MicroTokens>();
+  for (const { window, tokens } of admissions) counts.set(window, (counts.get(window) ?? 0) + tokens);
+  return Math.max(0, ...counts.values());
 }
 
 /** Most in any (t − length, t]. */
-function mostWithin(admissions: readonly Admission[], length: Microseconds): MicroTokens {
+function mostWithin(
+  admissions: readonly Admission[],
+  length: Microseconds,
+  timeOf: (admission: Admission) => Microseconds,
+): MicroTokens {
   let [first, sum, most] = [0, 0, 0];
-  for (const { at, tokens } of admissions) {
-    sum += tokens;
-    for (; (admissions[first] as Admission).at <= at - length; first++) sum -= (admissions[first] as Admission).tokens;
+  for (const admission of admissions) {
+    sum += admission.tokens;
+    for (; timeOf(admissions[first] as Admission) <= timeOf(admission) - length; first++) {
+      sum -= (admissions[first] as Admission).tokens;
+    }
     most = Math.max(most, sum);
   }
   return most;
@@ -226,15 +302,6 @@ function mostEstimated(admissions: readonly Admission[], length: Microseconds): 
     most = Math.max(most, (counts.get(index) ?? 0) + (counts.get(index - 1) ?? 0) * left);
   }
   return most;
-}
-
-function perWindow(admissions: readonly Admission[], length: Microseconds): Map<number, MicroTokens> {
-  const counts = new Map<number, MicroTokens>();
-  for (const { at, tokens } of admissions) {
-    const index = Math.floor(at / length);
-    counts.set(index, (counts.get(index) ?? 0) + tokens);
-  }
-  return counts;
 }
 
 function take<T>(chance: Chance, list: T[]): T | undefined {
