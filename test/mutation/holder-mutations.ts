@@ -159,6 +159,18 @@ export const holderMutations: readonly Mutation[] = [
   },
   {
     rule: 'share',
+    without: 'a share that begins when the last lease ends',
+    edits: [
+      {
+        file: 'limiter/judge.ts',
+        find: 'newShareBucket(Math.max(account.endsAt, this.#keeper.unreachableSince(now)))',
+        replace: 'newShareBucket(this.#keeper.unreachableSince(now))',
+      },
+    ],
+    caughtBy: 'begins when the last lease ends',
+  },
+  {
+    rule: 'share',
     without: 'the debt kept by an answer that did not pay it',
     edits: [{ file: 'lease/grant.ts', find: 'if (account.outageSince === flight.since) ', replace: '' }],
     caughtBy: 'an outage that began while a call was under way',

@@ -91,6 +91,24 @@ export const outageHistories: readonly History[] = [
   },
   {
     rule: 'share',
+    shows: 'begins when the last lease ends: who is cut off for less than that admits nothing by itself',
+    async run(production) {
+      const stage = new Stage(production, { policy: { outage: { mode: 'share', fleet: 4 } } });
+      const [alone, other] = [await stage.join(), await stage.join()];
+      stage.draw(alone, 60);
+      alone.spend();
+      alone.wire.ready = false;
+      // The other gets all that the ceiling brings meanwhile.
+      for (let ms = 5; ms <= 900; ms += 5) {
+        stage.at(ms);
+        alone.attempt();
+        stage.drain(other);
+      }
+      return stage.over;
+    },
+  },
+  {
+    rule: 'share',
     shows: 'an outage that began while a call was under way is still paid for',
     unit: 'debts forgotten',
     async run(production) {
