@@ -29,7 +29,7 @@ export function limitedFetch(limiter: Limiter, options: OutboundOptions, fetch: 
       return new Response(body, { status, headers });
     }
     const response = await fetch(input, init);
-    gate.answered(leave.key, response.status, (name) => response.headers.get(name) ?? undefined);
+    leave.answered(response.status, (name) => response.headers.get(name) ?? undefined);
     return response;
   };
 }

@@ -1,8 +1,8 @@
 import { InvalidOptionError, show } from '../errors.js';
-import type { Limiter } from '../index.js';
+import type { Limiter, PolicyLimiter } from '../index.js';
 import { systemTime, type Time } from '../time.js';
 import type { Milliseconds, Tokens } from '../units.js';
-import { Pauses } from './pauses.js';
+import { pause } from '../verb/pause.js';
 import { type FieldOf, pauseAskedFor } from './upstream-answer.js';
 
 /** A request that is about to be sent. */
@@ -39,7 +39,11 @@ export const OUTBOUND_OPTIONS = [
 
 /** Whether a request may be sent now; where not, when it could be. */
 export type Leave =
-  | { readonly granted: true; readonly key: string }
+  | {
+      readonly granted: true;
+      /** To be told what the upstream answered. */
+      readonly answered: (status: number, field: FieldOf) => void;
+    }
   | { readonly granted: false; readonly policy: string; readonly retryAfterMs: Milliseconds | undefined };
 
 /** Holds requests back until their policy has tokens for them and their upstream takes them. */
@@ -47,7 +51,6 @@ export class OutboundGate {
   readonly #limiter: Limiter;
   readonly #options: OutboundOptions;
   readonly #time: Time;
-  readonly #pauses: Pauses;
 
   /** @throws {InvalidOptionError} {@link UnknownPolicyError} */
   constructor(limiter: Limiter, options: OutboundOptions, time: Time = systemTime) {
@@ -56,35 +59,28 @@ export class OutboundGate {
     this.#limiter = limiter;
     this.#options = options;
     this.#time = time;
-    this.#pauses = new Pauses(time);
   }
 
   /** Waits until `request` may be sent. Rejects with the signal's reason where it is aborted first. */
   async leave(request: OutboundRequest, signal?: AbortSignal): Promise<Leave> {
     const { policy: choice, key: keyOf, cost: given = 1, maxWaitMs = 30_000 } = this.#options;
-    const key = keyOf?.(request) ?? request.url.origin;
     const name = typeof choice === 'string' ? choice : choice(request);
-    if (name === undefined) return { granted: true, key };
-    const deadline = this.#time.now() + maxWaitMs;
-    const held = (): Leave => ({ granted: false, policy: name, retryAfterMs: this.#pauses.left(key) });
-    // The pause comes first, so that tokens are not taken for what can't be sent yet.
-    if (!(await this.#pauses.over(key, deadline, signal))) return held();
+    if (name === undefined) return { granted: true, answered: () => {} };
+    const policy = this.#limiter.policy(name);
+    const key = keyOf?.(request) ?? request.url.origin;
     const cost = typeof given === 'function' ? given(request) : given;
-    const decision = await this.#limiter.policy(name).acquire(key, {
-      cost,
-      maxWaitMs: Math.max(0, deadline - this.#time.now()),
-      ...(signal && { signal }),
-    });
+    const decision = await policy.acquire(key, { cost, maxWaitMs, ...(signal && { signal }) });
     if (!decision.allowed) return { granted: false, policy: name, retryAfterMs: decision.retryAfterMs };
-    // And it comes last: others may have been told to stop while this one waited for its tokens.
-    return (await this.#pauses.over(key, deadline, signal)) ? { granted: true, key } : held();
+    return { granted: true, answered: (status, field) => this.#answered(policy, key, status, field) };
   }
 
-  /** Takes note of what an upstream answered. */
-  answered(key: string, status: number, field: FieldOf): void {
+  /** The whole fleet leaves an upstream alone that has asked for it. */
+  #answered(policy: PolicyLimiter, key: string, status: number, field: FieldOf): void {
     const { heedUpstream = true, mostPauseMs = 60_000 } = this.#options;
     if (!heedUpstream) return;
-    this.#pauses.begin(key, Math.min(mostPauseMs, pauseAskedFor(status, field, this.#time.wallNow())));
+    const ms = Math.min(mostPauseMs, pauseAskedFor(status, field, this.#time.wallNow()));
+    // An answer that comes when the limiter is closed pauses nobody any more.
+    if (ms > 0) pause(policy, key, ms).catch(() => {});
   }
 }
 

@@ -32,9 +32,7 @@ export function rateLimit(limiter: Limiter, options: OutboundOptions): Dispatche
         else {
           dispatch(
             request,
-            new WatchedHandler(handler, (status, headers) =>
-              gate.answered(leave.key, status, (name) => textOf(headers[name])),
-            ),
+            new WatchedHandler(handler, (status, headers) => leave.answered(status, (name) => textOf(headers[name]))),
           );
         }
       })

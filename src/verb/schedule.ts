@@ -5,6 +5,7 @@ import { termsFor } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import { DeniedError } from './denied-error.js';
 import { reserve } from './one-limit.js';
+import { pause } from './pause.js';
 
 /** Options of {@link schedule}. */
 export interface ScheduleOptions<Result = unknown> extends AcquireOptions {
@@ -15,6 +16,11 @@ export interface ScheduleOptions<Result = unknown> extends AcquireOptions {
    * anything. Not told of a call that was not made. Default: what it was charged.
    */
   readonly settle?: (outcome: PromiseSettledResult<Result>) => Tokens;
+  /**
+   * For how many ms the whole fleet leaves the key alone from now on, as who was called has asked; 0 or `undefined`: not
+   * at all. Calls that wait go on waiting, unless their `maxWaitMs` ends before that.
+   */
+  readonly pauseFor?: (outcome: PromiseSettledResult<Result>) => Milliseconds | undefined;
 }
 
 /** Options of {@link wrap}. */
@@ -27,7 +33,7 @@ export interface WrapOptions<Args extends unknown[] = never, Result = unknown>
 }
 
 const aFunction: Check = ['a function', (value) => typeof value === 'function'];
-const OF_SCHEDULE = { ...OF_ACQUIRE, settle: aFunction };
+const OF_SCHEDULE = { ...OF_ACQUIRE, settle: aFunction, pauseFor: aFunction };
 const OF_WRAP = {
   key: ['a key or a function', (value) => typeof value === 'string' || typeof value === 'function'],
   ...OF_SCHEDULE,
@@ -41,7 +47,7 @@ const OF_WRAP = {
  *     const user = await schedule(github, 'installation-7', () => fetchUser('octocat'));
  *
  * @throws {DeniedError} where the limit denies; then `run` has not been called
- * @throws as `acquire`; whatever `run` and `settle` throw. Rejects with the signal's reason where it is aborted first
+ * @throws as `acquire`; whatever `run`, `settle` and `pauseFor` throw. Rejects with the signal's reason where it is aborted first
  */
 export async function schedule<Result>(
   limit: PolicyLimiter,
@@ -50,7 +56,7 @@ export async function schedule<Result>(
   options: ScheduleOptions<Result> = {},
 ): Promise<Result> {
   checkOptions('schedule', OF_SCHEDULE, options);
-  const { settle, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, ...place } = options;
+  const { settle, pauseFor, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, ...place } = options;
   limit.teller.micro(key, cost);
   const deadline = limit.teller.now() + maxWaitMs;
   const left = (): Milliseconds => Math.max(0, deadline - limit.teller.now());
@@ -65,6 +71,8 @@ export async function schedule<Result>(
     const { decision } = reservation;
     if (!decision.allowed) throw new DeniedError(limit.policy.name, decision);
     const [outcome] = await Promise.allSettled([(async () => run())()]);
+    const pauseMs = pauseFor?.(outcome) ?? 0;
+    if (pauseMs !== 0) await pause(limit, key, pauseMs);
     if (settle) reservation.settle(settle(outcome));
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;

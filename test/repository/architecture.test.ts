@@ -87,7 +87,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cluster: [...FOUNDATION, 'index', 'ceiling', 'policy', 'telemetry/observer'],
   http: [...FOUNDATION, 'index'],
   middleware: [...FOUNDATION, 'index', 'http', 'key', 'verb'],
-  outbound: [...FOUNDATION, 'index', 'http'],
+  outbound: [...FOUNDATION, 'index', 'http', 'verb'],
   migration: [...FOUNDATION, 'index', 'http', 'verb'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy', 'http', 'verb'],
 

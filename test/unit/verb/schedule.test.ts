@@ -125,7 +125,7 @@ describe('schedule', () => {
     const { api } = await limiterOf({ ...tenASecond, concurrency: { limit: 1 } });
     const call = (options: object, key = 'k') => schedule(api, key, () => 1, options);
     await expect(call({ colour: 1 })).rejects.toThrow(
-      'Expected an option of `schedule` (cost, maxWaitMs, signal, priority, maxQueued, settle), got "colour".',
+      'Expected an option of `schedule` (cost, maxWaitMs, signal, priority, maxQueued, settle, pauseFor), got "colour".',
     );
     await expect(call({ settle: 3 })).rejects.toThrow('Expected `settle` to be a function, got 3.');
     await expect(call({ maxWaitMs: -1 })).rejects.toThrow('`maxWaitMs`');
@@ -258,6 +258,33 @@ describe('what a scheduled call has cost', () => {
     const { api } = await limiterOf({ ...tenASecond, concurrency: { limit: 1 } });
     await expect(schedule(api, 'k', () => 1, { settle: () => -1 })).rejects.toThrow('`cost`');
     expect((await api.enter('k')).allowed).toBe(true);
+  });
+});
+
+describe('a pause that was asked for', () => {
+  const busy = { retryAfterMs: 3_000 };
+  const pauseFor = (outcome: PromiseSettledResult<unknown>) =>
+    outcome.status === 'rejected' ? (outcome.reason.retryAfterMs as number) : undefined;
+
+  it('holds all calls of the key, and is over when it was said to be', async () => {
+    const { api, time } = await limiterOf({ local: { rate: 100, burst: 10 } });
+    const call = (options: object = {}) => schedule(api, 'k', () => time.now() - 1_000, { pauseFor, ...options });
+    expect(await call()).toBe(0);
+    await expect(schedule(api, 'k', () => Promise.reject(busy), { pauseFor })).rejects.toBe(busy);
+    const waits = [call(), call()];
+    await expect(call({ maxWaitMs: 2_000 })).rejects.toMatchObject({
+      decision: { reason: 'blocked' },
+      retryAfterMs: 3_000,
+    });
+    expect(await schedule(api, 'another', () => 'not held')).toBe('not held');
+    await time.advance(5_000);
+    expect(await Promise.all(waits)).toEqual([3_000, 3_000]);
+  });
+
+  it('is one that can be made, or the call rejects', async () => {
+    const { api } = await limiterOf(tenASecond);
+    await expect(schedule(api, 'k', () => 1, { pauseFor: () => -1 })).rejects.toThrow('length of a block');
+    expect(await schedule(api, 'k', () => 1, { pauseFor: () => 0 })).toBe(1);
   });
 });
 
