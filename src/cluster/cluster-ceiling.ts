@@ -1,5 +1,6 @@
 import type { MarkStore } from '../ceiling/mark-store.js';
 import type { PaceStore } from '../ceiling/pace-store.js';
+import type { SeatStore } from '../ceiling/seat-store.js';
 import { CeilingError, type CeilingStore, type LeaseCall, type LeaseReply } from '../index.js';
 import { type Channel, parentChannel } from './channel.js';
 import { linkOf, type WorkerLink } from './worker-link.js';
@@ -48,6 +49,13 @@ class ClusterCeiling implements CeilingStore {
   readonly pacer: PaceStore = {
     pace: (calls) => {
       const answer = this.#closed ? closed() : this.#link.ask({ kind: 'pace', calls });
+      return calls.map(async (_, index) => replyOf(await answer, index));
+    },
+  };
+
+  readonly seats: SeatStore = {
+    hold: (calls) => {
+      const answer = this.#closed ? closed() : this.#link.ask({ kind: 'hold', calls });
       return calls.map(async (_, index) => replyOf(await answer, index));
     },
   };

@@ -1,5 +1,6 @@
 import type { MarkCall, MarkFeed, MarkReply } from '../ceiling/mark-store.js';
 import type { PaceCall, PaceReply } from '../ceiling/pace-store.js';
+import type { SeatCall, SeatReply } from '../ceiling/seat-store.js';
 import type { LeaseCall, LeaseReply, PolicyDocument, PolicyUpdate } from '../index.js';
 
 /**
@@ -13,6 +14,7 @@ export const PROTOCOL = 1;
 export type Question =
   | { readonly kind: 'lease'; readonly calls: readonly LeaseCall[] }
   | { readonly kind: 'pace'; readonly calls: readonly PaceCall[] }
+  | { readonly kind: 'hold'; readonly calls: readonly SeatCall[] }
   | { readonly kind: 'mark'; readonly call: MarkCall }
   | { readonly kind: 'feed'; readonly era: string; readonly seq: number; readonly reading: boolean }
   | { readonly kind: 'heartbeat'; readonly group: string; readonly holder: string }
@@ -29,6 +31,7 @@ export type Question =
 export interface Answers {
   readonly lease: readonly LeaseReply[];
   readonly pace: readonly PaceReply[];
+  readonly hold: readonly SeatReply[];
   readonly mark: MarkReply;
   readonly feed: MarkFeed;
   readonly heartbeat: number;

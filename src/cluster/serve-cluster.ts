@@ -153,6 +153,9 @@ class Server implements ClusterServer {
       case 'pace':
         if (!this.ceiling.pacer) throw new CeilingError('The ceiling that is served has no pacer.');
         return Promise.all(this.ceiling.pacer.pace(question.calls));
+      case 'hold':
+        if (!this.ceiling.seats) throw new CeilingError('The ceiling that is served does not count seats.');
+        return Promise.all(this.ceiling.seats.hold(question.calls));
       case 'mark':
         return marksOf(this.ceiling).mark(question.call);
       case 'feed':

@@ -235,6 +235,7 @@ export class PolicyLimiter {
       tokensHeld: held / MICRO,
       keys: this.keys.size,
       waiting: this.teller.room.size,
+      seats: this.#desk()?.held(policy.name) ?? 0,
       blocked: this.#marks.blocked(policy.name),
       degraded: this.#keeper.degraded && policy.terms.ceiling !== undefined,
     };

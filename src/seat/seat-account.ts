@@ -2,14 +2,27 @@ import type { SeatCall } from '../ceiling/seat-store.js';
 import type { Sleeper } from '../lease/wake-queue.js';
 import { type InLine, Line } from '../line.js';
 import { type ConcurrencyTerms, type Policy, termsFor } from '../policy/policy.js';
+import type { PolicyCounters } from '../telemetry/observer.js';
 import { MICROS_PER_MS, type Milliseconds } from '../units.js';
-import type { Seat } from './seat.js';
+import type { Seat, SeatRefusal } from './seat.js';
 
 /** The policy whose seats are counted; replaced in place when a newer version arrives. */
 export interface SeatedPolicy {
   policy: Policy;
+  readonly counters: Pick<PolicyCounters, 'seatsTaken' | 'seatsRefused' | 'seatsShadowRefused'>;
   /** Until when a key is blocked; `-Infinity`: it is not. */
   blockEnd(key: string): Milliseconds;
+}
+
+/** How long a caller of `enter` waits. */
+export interface Patience {
+  /** Left out: for one answer of the store. */
+  readonly maxWaitMs: Milliseconds | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Those of a higher one are seated first, among those who wait here. */
+  readonly priority: number;
+  /** Where so many wait here already, one more is turned away. */
+  readonly maxQueued: number;
 }
 
 /** One `enter` that waits. It has no seat. */
@@ -61,13 +74,27 @@ export class SeatAccount implements Sleeper {
     return held === 0 && waiters.size === 0 && flight === 0 && !queued && !changed && now >= this.pausedUntil;
   }
 
+  /** Why there is no seat now. */
+  get refusal(): SeatRefusal {
+    return this.failed ? 'degraded' : 'full';
+  }
+
+  get blockEnd(): Milliseconds {
+    return this.owner.blockEnd(this.key);
+  }
+
+  /** How many wait that may be seated now: nobody while the key is blocked. */
+  wanting(now: Milliseconds): number {
+    return now < this.blockEnd ? 0 : this.waiters.size;
+  }
+
   /** Whether a seat that comes free here goes to one who waits here, or back to the fleet. */
-  get mayHandOn(): boolean {
-    return this.waiters.size > 0 && (this.most === 0 || this.held <= this.most);
+  mayHandOn(now: Milliseconds): boolean {
+    return this.wanting(now) > 0 && (this.most === 0 || this.held <= this.most);
   }
 
   /** The call that says what is held, and asks for all who wait. */
-  call(holder: string, seq: number, terms: ConcurrencyTerms): SeatCall {
+  call(holder: string, seq: number, terms: ConcurrencyTerms, now: Milliseconds): SeatCall {
     const { name, version } = this.owner.policy;
     return {
       policy: name,
@@ -77,7 +104,7 @@ export class SeatAccount implements Sleeper {
       holder,
       seq,
       held: this.held,
-      want: Math.min(this.waiters.size, terms.limit),
+      want: Math.min(this.wanting(now), terms.limit),
       lostAfter: terms.lostAfterMs * MICROS_PER_MS,
     };
   }

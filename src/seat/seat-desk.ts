@@ -1,39 +1,24 @@
 import type { SeatReply, SeatStore } from '../ceiling/seat-store.js';
-import { CeilingError } from '../errors.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import { Place } from '../line.js';
 import { type ConcurrencyTerms, termsFor } from '../policy/policy.js';
-import type { Random, Time, Timer } from '../time.js';
+import type { Random, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
-import { noSeat, type Seat, type SeatRefusal, takenSeat } from './seat.js';
-import { SeatAccount, type SeatedPolicy, type SeatWaiter } from './seat-account.js';
+import { noSeat, nothing, type Seat, type SeatRefusal, takenSeat } from './seat.js';
+import { type Patience, SeatAccount, type SeatedPolicy, type SeatWaiter } from './seat-account.js';
+import { type SeatRoad, sendSeatCalls } from './seat-calls.js';
 
 /** What the desk is made of. */
-export interface SeatDeskParts {
+export interface SeatDeskParts extends SeatRoad {
   /** Whether the store can be asked at all now. */
   readonly ready: () => boolean;
-  readonly seats: SeatStore;
-  readonly time: Time;
   readonly random: Random;
   /** Random identity of this limiter object at the store. */
   readonly holder: string;
-  /** How long a call may take before it is given up. */
-  readonly deadlineMs: Milliseconds;
   /** Largest size of the fleet in the last ten minutes; 0 while it was never learnt. */
   readonly fleetSize: () => number;
   /** Told when the store knows a newer limit than this instance. */
   readonly outdated: () => void;
-}
-
-/** How long a caller of `enter` waits. */
-export interface Patience {
-  /** Left out: for one answer of the store. */
-  readonly maxWaitMs: Milliseconds | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Those of a higher one are seated first, among those who wait here. */
-  readonly priority: number;
-  /** Where so many wait here already, one more is turned away. */
-  readonly maxQueued: number;
 }
 
 /** Where there is no seat, the store is asked again after this, up to half as long more at random. */
@@ -65,27 +50,50 @@ export class SeatDesk {
   }
 
   /** Takes a seat of `key`, waiting where that can help; without a limit there is always one. */
-  enter(owner: SeatedPolicy, key: string, patience: Patience): Promise<Seat> {
-    const { maxWaitMs } = patience;
+  async enter(owner: SeatedPolicy, key: string, patience: Patience): Promise<Seat> {
     const { mode, concurrency } = termsFor(owner.policy, key);
-    if (this.#closed) return Promise.resolve(noSeat('closed'));
-    if (mode === 'deny') return Promise.resolve(noSeat('denied-by-policy'));
+    if (this.#closed) return noSeat('closed');
+    if (mode === 'deny') return noSeat('denied-by-policy');
     const now = this.#parts.time.now();
-    if (mode === 'enforce' && now < owner.blockEnd(key)) return Promise.resolve(noSeat('blocked'));
-    if (!concurrency || mode !== 'enforce') return Promise.resolve(takenSeat(() => {}));
+    if (mode === 'enforce' && !concurrency && now < owner.blockEnd(key)) return noSeat('blocked');
+    if (mode === 'allow' || !concurrency) return takenSeat(nothing);
+    const shadow = mode === 'shadow';
+    // A shadow policy must not hold up what it lets in: it waits for the store's answer, but never for a seat.
+    const patient = shadow ? { ...patience, maxWaitMs: undefined } : patience;
+    const seat = await this.#seek(owner, key, concurrency, patient, now);
+    if (seat.allowed) owner.counters.seatsTaken += 1;
+    else if (!shadow || seat.reason === 'closed') owner.counters.seatsRefused += 1;
+    else {
+      owner.counters.seatsShadowRefused += 1;
+      return takenSeat(nothing);
+    }
+    return seat;
+  }
+
+  #seek(
+    owner: SeatedPolicy,
+    key: string,
+    concurrency: ConcurrencyTerms,
+    patience: Patience,
+    now: Milliseconds,
+  ): Promise<Seat> | Seat {
+    const { maxWaitMs } = patience;
+    const blockEnd = owner.blockEnd(key);
+    const shut = now < blockEnd;
+    if (shut && (maxWaitMs === undefined || now + maxWaitMs < blockEnd)) return noSeat('blocked');
     const account = this.#open(owner, key);
-    if (account.waiters.size === 0 && this.#parts.seats.holdNow) {
-      if (this.#fetchNow(account, concurrency, 1, now) > 0) return Promise.resolve(this.#seat(account));
+    if (account.waiters.size === 0 && this.#parts.seats.holdNow && !shut) {
+      if (this.#fetchNow(account, concurrency, 1, now) > 0) return this.#seat(account);
       if (maxWaitMs === undefined) return this.#turnedAway(account, 'full', now);
     } else if (now < account.pausedUntil && maxWaitMs === undefined) {
       if (account.failed && account.held < this.#mostAlone(account, concurrency)) {
         account.held += 1;
         account.changed = true;
-        return Promise.resolve(this.#seat(account));
+        return this.#seat(account);
       }
-      return this.#turnedAway(account, refusalOf(account), now);
+      return this.#turnedAway(account, account.refusal, now);
     }
-    if (maxWaitMs === 0) return this.#turnedAway(account, refusalOf(account), now);
+    if (maxWaitMs === 0) return this.#turnedAway(account, account.refusal, now);
     if (account.waiters.size >= patience.maxQueued) return this.#turnedAway(account, 'queue-full', now);
     return this.#wait(account, patience, now);
   }
@@ -97,11 +105,18 @@ export class SeatDesk {
     return held;
   }
 
-  /** A key has been blocked, or no longer is: whoever waits for a seat of one that is does so in vain. */
+  /** A key has been blocked, or no longer is: who waits for a seat and can't outwait that does so in vain. */
   marked(policy: string, key: string): void {
     const account = this.#accounts.get(policy)?.get(key);
-    if (!account || this.#parts.time.now() >= account.owner.blockEnd(key)) return;
-    for (const waiter of account.waiters) this.#refuse(account, waiter, 'blocked');
+    if (!account) return;
+    const now = this.#parts.time.now();
+    const blockEnd = account.owner.blockEnd(key);
+    if (now < blockEnd) {
+      for (const waiter of account.waiters) {
+        if (!waiter.patient || waiter.deadline < blockEnd) this.#refuse(account, waiter, 'blocked');
+      }
+    } else if (account.waiters.size > 0) this.#ask(account);
+    this.#arrange(account, now);
   }
 
   /** A newer version is in force: other limits may let somebody in. */
@@ -145,9 +160,9 @@ export class SeatDesk {
     this.#accounts.get(account.owner.policy.name)?.delete(account.key);
   }
 
-  #turnedAway(account: SeatAccount, reason: SeatRefusal, now: Milliseconds): Promise<Seat> {
+  #turnedAway(account: SeatAccount, reason: SeatRefusal, now: Milliseconds): Seat {
     this.#forget(account, now);
-    return Promise.resolve(noSeat(reason));
+    return noSeat(reason);
   }
 
   #wait(account: SeatAccount, { maxWaitMs, signal, priority }: Patience, now: Milliseconds): Promise<Seat> {
@@ -172,8 +187,8 @@ export class SeatDesk {
       account.waiters.add(waiter);
       this.#grow(1);
       this.#wakes.wakeBy(account, waiter.deadline);
-      if (now >= account.pausedUntil) this.#ask(account);
-      else this.#wakes.wakeBy(account, account.pausedUntil);
+      if (now >= account.pausedUntil && account.wanting(now) > 0) this.#ask(account);
+      else this.#arrange(account, now);
     });
   }
 
@@ -199,7 +214,7 @@ export class SeatDesk {
   /** A seat that has been counted as held. */
   #seat(account: SeatAccount): Seat {
     return takenSeat(() => {
-      if (account.mayHandOn) {
+      if (account.mayHandOn(this.#parts.time.now())) {
         this.#admitFirst(account);
         return;
       }
@@ -220,7 +235,7 @@ export class SeatDesk {
   #fetchNow(account: SeatAccount, terms: ConcurrencyTerms, want: number, now: Milliseconds): number {
     this.#seq += 1;
     account.changed = false;
-    const call = { ...account.call(this.#parts.holder, this.#seq, terms), want };
+    const call = { ...account.call(this.#parts.holder, this.#seq, terms, now), want };
     const reply = (this.#parts.seats as Required<SeatStore>).holdNow(call);
     this.#heard(account, reply, terms, now);
     account.held += reply.granted;
@@ -244,12 +259,12 @@ export class SeatDesk {
     for (const account of accounts) {
       account.queued = false;
       const { terms } = account;
-      const quiet = account.waiters.size === 0 && !account.changed && now < account.renewAt;
+      const quiet = account.wanting(now) === 0 && !account.changed && now < account.renewAt;
       for (const waiter of account.waiters) waiter.asked = true;
       if (!terms) this.#unlimited(account, now);
       else if (quiet) this.#forget(account, now);
       else if (this.#parts.seats.holdNow) {
-        this.#serve(account, this.#fetchNow(account, terms, account.waiters.size, now), now);
+        this.#serve(account, this.#fetchNow(account, terms, account.wanting(now), now), now);
       } else if (!this.#parts.ready()) this.#unanswered(account, terms, now);
       else asking.push([account, terms]);
     }
@@ -257,18 +272,14 @@ export class SeatDesk {
   }
 
   #send(asking: readonly [SeatAccount, ConcurrencyTerms][], now: Milliseconds): void {
-    const { deadlineMs, holder, seats, time } = this.#parts;
+    const { holder, time } = this.#parts;
     const calls = asking.map(([account, terms]) => {
       this.#seq += 1;
       account.flight = this.#seq;
       account.changed = false;
-      return account.call(holder, this.#seq, terms);
+      return account.call(holder, this.#seq, terms, now);
     });
-    const pending = new Set(calls.keys());
-    /** Ends call `i` once: whatever comes for it later is ignored for ever. */
-    const end = (i: number, reply?: SeatReply): void => {
-      if (!pending.delete(i)) return;
-      if (pending.size === 0) deadline.cancel();
+    sendSeatCalls(this.#parts, calls, (i, reply) => {
       const [account, terms] = asking[i] as [SeatAccount, ConcurrencyTerms];
       const at = time.now();
       account.flight = 0;
@@ -282,16 +293,7 @@ export class SeatDesk {
       this.#heard(account, reply, terms, now);
       account.held += reply.granted;
       this.#serve(account, reply.granted, at);
-    };
-    const deadline = time.after(deadlineMs, () => {
-      for (const i of pending) end(i);
     });
-    for (const [i, reply] of repliesOf(seats, calls).entries()) {
-      reply.then(
-        (reply) => end(i, reply),
-        () => end(i),
-      );
-    }
   }
 
   /** @param asOf when the store was asked: its lease on the seats is counted from then */
@@ -305,13 +307,13 @@ export class SeatDesk {
   /** Seats that have been granted, and are counted as held, go to those who wait; what is over goes back. */
   #serve(account: SeatAccount, granted: number, now: Milliseconds): void {
     for (let i = 0; i < granted; i++) {
-      if (account.waiters.size > 0) this.#admitFirst(account);
+      if (account.wanting(now) > 0) this.#admitFirst(account);
       else {
         account.held -= 1;
         account.changed = true;
       }
     }
-    const full = account.waiters.size > 0;
+    const full = account.wanting(now) > 0;
     for (const waiter of account.waiters) {
       if ((waiter.asked && !waiter.patient) || now >= waiter.deadline) this.#refuse(account, waiter, 'full');
     }
@@ -323,7 +325,7 @@ export class SeatDesk {
   #unanswered(account: SeatAccount, terms: ConcurrencyTerms, now: Milliseconds): void {
     account.failed = true;
     const most = this.#mostAlone(account, terms);
-    while (account.waiters.size > 0 && account.held < most) {
+    while (account.wanting(now) > 0 && account.held < most) {
       account.held += 1;
       account.changed = true;
       this.#admitFirst(account);
@@ -346,7 +348,7 @@ export class SeatDesk {
   #unlimited(account: SeatAccount, now: Milliseconds): void {
     account.changed = false;
     account.renewAt = Number.POSITIVE_INFINITY;
-    while (account.waiters.size > 0) {
+    while (account.wanting(now) > 0) {
       account.held += 1;
       this.#admitFirst(account);
     }
@@ -366,30 +368,18 @@ export class SeatDesk {
     if (now < account.pausedUntil) this.#wakes.wakeBy(account, account.pausedUntil);
     if (account.held > 0) this.#wakes.wakeBy(account, Math.max(account.renewAt, account.pausedUntil));
     for (const { deadline } of account.waiters) this.#wakes.wakeBy(account, deadline);
+    if (account.waiters.size > account.wanting(now)) this.#wakes.wakeBy(account, account.blockEnd);
     this.#forget(account, now);
   }
 
   #woken(account: SeatAccount, now: Milliseconds): void {
     for (const waiter of account.waiters) {
-      if (now >= waiter.deadline) this.#refuse(account, waiter, refusalOf(account));
+      if (now >= waiter.deadline) this.#refuse(account, waiter, account.refusal);
     }
-    const due = account.waiters.size > 0 || account.changed || (account.held > 0 && now >= account.renewAt);
+    const due = account.wanting(now) > 0 || account.changed || (account.held > 0 && now >= account.renewAt);
     if (due && now >= account.pausedUntil) this.#ask(account);
     // One whose call is on its way is arranged for when the answer comes; only a deadline may come before.
     if (account.flight === 0 && !account.queued) this.#arrange(account, now);
     else for (const { deadline } of account.waiters) this.#wakes.wakeBy(account, deadline);
-  }
-}
-
-function refusalOf(account: SeatAccount): SeatRefusal {
-  return account.failed ? 'degraded' : 'full';
-}
-
-/** The replies to `calls`, those that could not even be sent included. */
-function repliesOf(seats: SeatStore, calls: Parameters<SeatStore['hold']>[0]): readonly Promise<SeatReply>[] {
-  try {
-    return seats.hold(calls);
-  } catch (error) {
-    return calls.map(() => Promise.reject(new CeilingError(String(error), { cause: error })));
   }
 }

@@ -32,7 +32,8 @@ export interface NoSeat {
 /** The answer of `enter`: `using seat = await api.enter(key); if (!seat.allowed) …` */
 export type Seat = TakenSeat | NoSeat;
 
-const nothing = (): void => {};
+/** What there is to release of a seat that nobody counts. */
+export const nothing = (): void => {};
 
 /** A seat that `free` gives back, once. */
 export function takenSeat(free: () => void): TakenSeat {

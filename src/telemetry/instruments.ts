@@ -169,6 +169,8 @@ function observeTotals(policy: string, totals: PolicyTotals, observe: Observe): 
       'headgate.decision.outcome': 'denied',
       'headgate.decision.limited_by': limitedBy,
     });
+  const entered = (outcome: 'allowed' | 'shadow_denied' | 'denied', count: number): void =>
+    observe('headgate.seat.requests', count, { ...byPolicy, 'headgate.decision.outcome': outcome });
   const called = (outcome: 'answered' | 'failed' | 'refused', count: number): void =>
     observe('headgate.lease.calls', count, { ...byPolicy, 'headgate.lease.outcome': outcome });
 
@@ -189,6 +191,10 @@ function observeTotals(policy: string, totals: PolicyTotals, observe: Observe): 
   observe('headgate.expired.tokens', totals.tokensExpired, byPolicy);
   observe('headgate.unleased.tokens', totals.tokensUnleased, byPolicy);
   observe('headgate.policy.conflicts', totals.termConflicts, byPolicy);
+  entered('allowed', totals.seatsTaken);
+  entered('shadow_denied', totals.seatsShadowRefused);
+  entered('denied', totals.seatsRefused);
+  observe('headgate.held.seat.count', totals.seats, byPolicy);
   observe('headgate.held.token.count', totals.tokensHeld, byPolicy);
   observe('headgate.key.count', totals.keys, byPolicy);
   observe('headgate.waiter.count', totals.waiting, byPolicy);

@@ -243,6 +243,18 @@ export const METRICS = {
     description: 'Tokens in live wallets now.',
     attributes: BY_POLICY,
   },
+  'headgate.seat.requests': {
+    instrument: 'observable counter',
+    unit: '{request}',
+    description: 'Calls of `enter` under a limit of those in flight.',
+    attributes: ['headgate.policy.name', 'headgate.decision.outcome'],
+  },
+  'headgate.held.seat.count': {
+    instrument: 'observable up-down counter',
+    unit: '{seat}',
+    description: 'Seats in use now.',
+    attributes: BY_POLICY,
+  },
   'headgate.key.count': {
     instrument: 'observable up-down counter',
     unit: '{key}',

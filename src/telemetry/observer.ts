@@ -54,6 +54,12 @@ export interface PolicyCounters {
   leaseRefusals: number;
   /** Replies that reported other terms under the same version. */
   termConflicts: number;
+  /** Calls of `enter` that got a seat. */
+  seatsTaken: number;
+  /** Those that got none. */
+  seatsRefused: number;
+  /** Those that a shadow policy let in without one. */
+  seatsShadowRefused: number;
 }
 
 export type CounterName = Exclude<keyof PolicyCounters, 'policy'>;
@@ -77,6 +83,9 @@ export const NO_COUNTS: Readonly<Record<CounterName, 0>> = {
   leaseFailures: 0,
   leaseRefusals: 0,
   termConflicts: 0,
+  seatsTaken: 0,
+  seatsRefused: 0,
+  seatsShadowRefused: 0,
 };
 
 /** What instruments read, at the moment they are read. */
@@ -87,6 +96,8 @@ export interface PolicyGauges {
   readonly tokensHeld: Tokens;
   readonly keys: number;
   readonly waiting: number;
+  /** Seats in use at this instance. */
+  readonly seats: number;
   /** Keys that this instance knows to be blocked. */
   readonly blocked: number;
   readonly degraded: boolean;

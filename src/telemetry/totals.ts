@@ -7,6 +7,7 @@ export interface PolicyTotals extends Record<CounterName, number> {
   tokensHeld: number;
   keys: number;
   waiting: number;
+  seats: number;
   /** The most that any limiter knows: all of them know of the same blocks. */
   blocked: number;
   degradedLimiters: number;
@@ -56,6 +57,7 @@ export class TotalsByPolicy {
         sum.tokensHeld += gauges.tokensHeld;
         sum.keys += gauges.keys;
         sum.waiting += gauges.waiting;
+        sum.seats += gauges.seats;
         sum.blocked = Math.max(sum.blocked, gauges.blocked);
         if (gauges.degraded) sum.degradedLimiters += 1;
         sum.version = Math.min(sum.version ?? gauges.version, gauges.version);
@@ -68,7 +70,16 @@ export class TotalsByPolicy {
 function totalsOf(totals: Map<string, PolicyTotals>, policy: string): PolicyTotals {
   let sum = totals.get(policy);
   if (!sum) {
-    sum = { ...NO_COUNTS, tokensHeld: 0, keys: 0, waiting: 0, blocked: 0, degradedLimiters: 0, version: undefined };
+    sum = {
+      ...NO_COUNTS,
+      tokensHeld: 0,
+      keys: 0,
+      waiting: 0,
+      seats: 0,
+      blocked: 0,
+      degradedLimiters: 0,
+      version: undefined,
+    };
     totals.set(policy, sum);
   }
   return sum;

@@ -38,7 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   pace: [...VOCABULARY, 'ceiling/pace-store'],
   lease: [...VOCABULARY, 'cells', 'ceiling/ceiling-store', 'telemetry/observer'],
   mark: [...FOUNDATION, 'ceiling/mark-store', 'lease/wake-queue', 'telemetry/observer'],
-  seat: [...VOCABULARY, 'line', 'ceiling/seat-store', 'lease/wake-queue'],
+  seat: [...VOCABULARY, 'line', 'ceiling/seat-store', 'lease/wake-queue', 'telemetry/observer'],
   limiter: [
     ...FOUNDATION,
     'cells',

@@ -165,14 +165,17 @@ describe('those who wait', () => {
     const short = api.acquire('k', { maxWaitMs: 5_000 });
     const long = api.acquire('k', { maxWaitMs: 20_000 });
     const seat = await api.enter('k');
-    const waiting = api.enter('k', { maxWaitMs: 20_000 });
+    const waiting = api.enter('k', { maxWaitMs: 5_000 });
+    const seated = api.enter('k', { maxWaitMs: 20_000 });
     await api.block('k', 10_000);
     expect(await soFar(short)).toMatchObject({ reason: 'blocked', retryAfterMs: 10_000 });
     expect(await soFar(long)).toBe('pending');
     expect(await soFar(waiting)).toMatchObject({ allowed: false, reason: 'blocked' });
+    expect(await soFar(seated)).toBe('pending');
     seat.release();
     await time.advance(10_001);
     expect(await soFar(long)).toMatchObject({ allowed: true });
+    expect(await soFar(seated)).toMatchObject({ allowed: true });
   });
 
   it('are served when the block is lifted', async () => {

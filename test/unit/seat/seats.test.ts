@@ -27,6 +27,58 @@ async function pair(document: Parameters<typeof remoteLimiterOf>[0] = policy) {
 const taken = (seat: Seat | 'pending') => (seat === 'pending' ? seat : seat.allowed ? 'seat' : seat.reason);
 
 describe('seats in this process', () => {
+  it('of a blocked key are for those who outwait that, and come free and are renewed meanwhile', async () => {
+    const { api, time } = await limiterOf({ concurrency: { limit: 1, lostAfterMs: 1_000 } });
+    const first = await api.enter('k');
+    const [early, late] = [api.enter('k', { maxWaitMs: 2_000 }), api.enter('k', { maxWaitMs: 9_000 })];
+    await api.block('k', 5_000);
+    expect(taken(await soFar(early))).toBe('blocked');
+    expect(taken(await api.enter('k'))).toBe('blocked');
+    expect(taken(await api.enter('k', { maxWaitMs: 4_000 }))).toBe('blocked');
+    const later = api.enter('k', { maxWaitMs: 9_000 });
+    await time.advance(4_000);
+    first.release();
+    await time.advance(999);
+    expect(await soFar(late)).toBe('pending');
+    await time.advance(2);
+    expect(taken(await soFar(late))).toBe('seat');
+    (await late).release();
+    expect(taken(await soFar(later))).toBe('seat');
+  });
+
+  it('are there for who waits as soon as a block is lifted', async () => {
+    const { api, time } = await limiterOf({ concurrency: { limit: 1 } });
+    await api.block('k', Number.POSITIVE_INFINITY);
+    const waits = api.enter('k', { maxWaitMs: Number.POSITIVE_INFINITY });
+    await time.advance(10_000);
+    expect(await soFar(waits)).toBe('pending');
+    await api.unblock('k');
+    await time.advance(10);
+    expect(taken(await soFar(waits))).toBe('seat');
+  });
+
+  it('are counted: those taken, refused and in use', async () => {
+    const { api, limiter } = await limiterOf({ concurrency: { limit: 2 } });
+    const seats = [await api.enter('k'), await api.enter('k'), await api.enter('k'), await api.enter('another')];
+    expect(limiter.stats()[0]).toMatchObject({ seats: 3, seatsTaken: 3, seatsRefused: 1, seatsShadowRefused: 0 });
+    for (const seat of seats) seat.release();
+    expect(limiter.stats()[0]).toMatchObject({ seats: 0, seatsTaken: 3 });
+  });
+
+  it('under a policy that shadows are counted too, and refused to nobody', async () => {
+    const { api, limiter, time } = await limiterOf({ mode: 'shadow', concurrency: { limit: 1 } });
+    const seats = [await api.enter('k'), await api.enter('k', { maxWaitMs: 60_000 }), await api.enter('k')];
+    expect(seats.map(taken)).toEqual(['seat', 'seat', 'seat']);
+    expect(limiter.stats()[0]).toMatchObject({ seats: 1, seatsTaken: 1, seatsRefused: 0, seatsShadowRefused: 2 });
+    await api.block('k', 1_000);
+    expect(taken(await api.enter('k'))).toBe('seat');
+    expect(limiter.stats()[0]).toMatchObject({ seatsShadowRefused: 3 });
+    for (const seat of seats) seat.release();
+    await time.advance(1_001);
+    await api.enter('k');
+    expect(limiter.stats()[0]).toMatchObject({ seats: 1, seatsTaken: 2 });
+  });
+
   it('are there up to the limit, and again once one is released', async () => {
     const { api } = await limiterOf(policy);
     const seats = [await api.enter('k'), await api.enter('k'), await api.enter('k')];

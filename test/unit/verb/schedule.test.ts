@@ -281,6 +281,18 @@ describe('a pause that was asked for', () => {
     expect(await Promise.all(waits)).toEqual([3_000, 3_000]);
   });
 
+  it('is waited out by calls that need a seat as well', async () => {
+    const { api, time } = await limiterOf({ local: { rate: 100, burst: 10 }, concurrency: { limit: 1 } });
+    await schedule(api, 'k', () => 'busy', { pauseFor: () => 3_000 });
+    const waits = [1, 2].map(() => schedule(api, 'k', () => time.now() - 1_000));
+    await expect(schedule(api, 'k', () => 3, { maxWaitMs: 100 })).rejects.toMatchObject({
+      decision: { reason: 'blocked' },
+    });
+    await time.advance(4_000);
+    // The second is seated when the store has been asked once more.
+    expect(await Promise.all(waits)).toEqual([3_000, 3_005]);
+  });
+
   it('is one that can be made, or the call rejects', async () => {
     const { api } = await limiterOf(tenASecond);
     await expect(schedule(api, 'k', () => 1, { pauseFor: () => -1 })).rejects.toThrow('length of a block');
