@@ -106,7 +106,7 @@ export {
   upTo,
 } from './verb/one-limit.js';
 export type { Reservation } from './verb/reservation.js';
-export { type ScheduleOptions, schedule, type WrapOptions, wrap } from './verb/schedule.js';
+export { type ScheduleOptions, schedule, type WrapHandleOptions, type WrapOptions, wrap } from './verb/schedule.js';
 export {
   type AllAllowed,
   acquireAll,

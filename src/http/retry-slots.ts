@@ -30,9 +30,10 @@ export class RetrySlots {
   next(key: string, retryAfterMs: Milliseconds, gapMs: Milliseconds, now: Milliseconds): Milliseconds {
     const earliest = now + retryAfterMs;
     const inTurn = (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) + gapMs;
-    const slot = Math.min(Math.max(earliest, inTurn), earliest + this.#mostMs);
-    this.#note(key, slot, now);
-    return slot - now;
+    // What is not put off stays the number it is, to the last digit.
+    const laterMs = Math.min(Math.max(0, inTurn - earliest), this.#mostMs);
+    this.#note(key, earliest + laterMs, now);
+    return retryAfterMs + laterMs;
   }
 
   #note(key: string, slot: Milliseconds, now: Milliseconds): void {

@@ -8,7 +8,7 @@ import type { Seat } from '../seat/seat.js';
 import type { SeatDesk } from '../seat/seat-desk.js';
 import type { PolicyGauges } from '../telemetry/observer.js';
 import { MICRO, type Milliseconds, type Tokens } from '../units.js';
-import { type AcquireOptions, checkAcquireOptions, checkEnterOptions, type EnterOptions } from './acquire-options.js';
+import { type AcquireOptions, checkEnterOptions, type EnterOptions } from './acquire-options.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
 import { firstCellOf } from './key-pages.js';
@@ -74,7 +74,7 @@ export class PolicyLimiter {
    */
   key(key: string): KeyHandle {
     checkKey(key);
-    return new KeyHandle(key, this.keys, this.teller);
+    return new KeyHandle(key, this);
   }
 
   /**
@@ -113,15 +113,7 @@ export class PolicyLimiter {
    * @throws as {@link tryAcquire}; rejects with the signal's reason where it is aborted first
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision> {
-    try {
-      const checked = checkAcquireOptions(options);
-      const micro = this.teller.micro(key, checked.cost);
-      if (checked.signal?.aborted) throw checked.signal.reason;
-      const now = this.teller.now();
-      return this.teller.acquire(this.keys.find(key, now), micro, checked, now);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.teller.acquire(key, options, (now) => this.keys.find(key, now));
   }
 
   /**

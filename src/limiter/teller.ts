@@ -4,7 +4,7 @@ import type { WakeQueue } from '../lease/wake-queue.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Time } from '../time.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
-import type { CheckedOptions } from './acquire-options.js';
+import { type AcquireOptions, type CheckedOptions, checkAcquireOptions } from './acquire-options.js';
 import { Clerk } from './clerk.js';
 import { microTokensOf } from './cost-limits.js';
 import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
@@ -91,8 +91,20 @@ export class Teller {
     return this.clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
   }
 
-  /** One that may wait, and found a promise for it where it came; its options have been checked. */
-  acquire(state: KeyState, micro: MicroTokens, options: CheckedOptions, now: Milliseconds): Promise<Decision> {
+  /** One that may wait. `find` tells the state of its key, once all else has been checked. */
+  acquire(key: string, options: AcquireOptions | undefined, find: (now: Milliseconds) => KeyState): Promise<Decision> {
+    try {
+      const checked = checkAcquireOptions(options);
+      const micro = this.micro(key, checked.cost);
+      if (checked.signal?.aborted) throw checked.signal.reason;
+      const now = this.now();
+      return this.#acquire(find(now), micro, checked, now);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #acquire(state: KeyState, micro: MicroTokens, options: CheckedOptions, now: Milliseconds): Promise<Decision> {
     const { cost, maxWaitMs, priority, maxQueued } = options;
     if (this.plain.passes(state.cells, state.first, cost, micro, now))
       return Promise.resolve(this.clerk.allowance(state, now));

@@ -1,5 +1,5 @@
 import { InvalidOptionError, show } from '../errors.js';
-import type { Limiter, PolicyLimiter } from '../index.js';
+import type { KeyHandle, Limiter } from '../index.js';
 import { systemTime, type Time } from '../time.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import { pause } from '../verb/pause.js';
@@ -71,16 +71,16 @@ export class OutboundGate {
     const cost = typeof given === 'function' ? given(request) : given;
     const decision = await policy.acquire(key, { cost, maxWaitMs, ...(signal && { signal }) });
     if (!decision.allowed) return { granted: false, policy: name, retryAfterMs: decision.retryAfterMs };
-    return { granted: true, answered: (status, field) => this.#answered(policy, key, status, field) };
+    return { granted: true, answered: (status, field) => this.#answered(policy.key(key), status, field) };
   }
 
   /** The whole fleet leaves an upstream alone that has asked for it. */
-  #answered(policy: PolicyLimiter, key: string, status: number, field: FieldOf): void {
+  #answered(handle: KeyHandle, status: number, field: FieldOf): void {
     const { heedUpstream = true, mostPauseMs = 60_000 } = this.#options;
     if (!heedUpstream) return;
     const ms = Math.min(mostPauseMs, pauseAskedFor(status, field, this.#time.wallNow()));
     // An answer that comes when the limiter is closed pauses nobody any more.
-    if (ms > 0) pause(policy, key, ms).catch(() => {});
+    if (ms > 0) pause(handle, ms).catch(() => {});
   }
 }
 

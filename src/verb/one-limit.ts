@@ -2,9 +2,10 @@ import { InvalidCostError, InvalidOptionError, show } from '../errors.js';
 import { type AcquireOptions, checkAcquireOptions } from '../limiter/acquire-options.js';
 import { microTokensOf } from '../limiter/cost-limits.js';
 import { type Decision, VERDICT } from '../limiter/decision.js';
+import type { KeyHandle } from '../limiter/key-handle.js';
 import { penalise as penaliseLocally } from '../limiter/local-tier.js';
-import type { PolicyLimiter } from '../limiter/policy-limiter.js';
 import type { Microseconds, Milliseconds, Tokens } from '../units.js';
+import { handled, type OfKey } from './of-key.js';
 import { Reservation } from './reservation.js';
 import { available, look, putBack } from './scout.js';
 
@@ -27,11 +28,12 @@ const RESERVED_MS: Milliseconds = 60_000;
  *
  * @throws as `decide`
  */
-export function peek(api: PolicyLimiter, key: string, cost: Tokens = 1): Decision {
-  const { teller, keys } = api;
+export function peek(...call: OfKey<[cost?: Tokens]>): Decision {
+  const [handle, cost = 1] = handled(call);
+  const { teller, key } = handle;
   const micro = teller.micro(key, cost);
   const now = teller.now();
-  const state = keys.find(key, now);
+  const state = handle.find(now);
   return teller.clerk.written(state, look(teller, state, cost, micro, now), micro, state.waiters?.micro ?? 0, now);
 }
 
@@ -44,12 +46,13 @@ export function peek(api: PolicyLimiter, key: string, cost: Tokens = 1): Decisio
  * @returns a decision, and in `granted` what was taken: 0 where it is denied
  * @throws as `decide`, of `least`
  */
-export function upTo(api: PolicyLimiter, key: string, most: Tokens, least: Tokens = 1): PartialDecision {
+export function upTo(...call: OfKey<[most: Tokens, least?: Tokens]>): PartialDecision {
+  const [handle, most, least = 1] = handled(call);
   if (!(most >= least)) throw new InvalidCostError(most);
-  const { teller, keys } = api;
+  const { teller, key } = handle;
   teller.micro(key, least);
   const now = teller.now();
-  const state = keys.find(key, now);
+  const state = handle.find(now);
   const inHand = available(teller, state, now);
   const cost = Math.max(least, inHand >= most ? most : Math.floor(inHand));
   const decision = teller.decide(state, cost, microTokensOf(cost), now);
@@ -65,16 +68,17 @@ export function upTo(api: PolicyLimiter, key: string, most: Tokens, least: Token
  * @param cost what was charged, or a part of it; default 1
  * @throws as `decide`
  */
-export function refund(api: PolicyLimiter, key: string, cost: Tokens = 1): void {
-  refundSince(api, key, cost, undefined);
+export function refund(...call: OfKey<[cost?: Tokens]>): void {
+  const [handle, cost = 1] = handled(call);
+  refundSince(handle, cost, undefined);
 }
 
 /** @param since store time before which nothing of it was charged; undefined: just now, as far as the caller knows */
-function refundSince(api: PolicyLimiter, key: string, cost: Tokens, since: Microseconds | undefined): void {
-  const { teller, keys } = api;
+function refundSince(handle: KeyHandle, cost: Tokens, since: Microseconds | undefined): void {
+  const { teller, key } = handle;
   const micro = teller.micro(key, cost);
   const now = teller.now();
-  const state = keys.find(key, now);
+  const state = handle.find(now);
   putBack(teller.keeper, state, VERDICT.allowed, micro, since, now);
   if (state.account) teller.keeper.refundNow(state.account, now);
   teller.room.serve(state, true, now);
@@ -87,11 +91,12 @@ function refundSince(api: PolicyLimiter, key: string, cost: Tokens, since: Micro
  *
  * @throws {InvalidKeyError} {@link InvalidCostError}
  */
-export function penalise(api: PolicyLimiter, key: string, cost: Tokens = 1): void {
-  const { teller, keys } = api;
+export function penalise(...call: OfKey<[cost?: Tokens]>): void {
+  const [handle, cost = 1] = handled(call);
+  const { teller } = handle;
   const micro = microTokensOf(cost);
   const now = teller.now();
-  const state = keys.find(key, now);
+  const state = handle.find(now);
   const { local, mode } = state.terms;
   if (mode === 'allow' || mode === 'deny') return;
   if (local !== undefined) penaliseLocally(state, local, micro, now);
@@ -106,7 +111,8 @@ export function penalise(api: PolicyLimiter, key: string, cost: Tokens = 1): voi
  *
  * @throws as `acquire`
  */
-export async function reserve(api: PolicyLimiter, key: string, options: ReserveOptions = {}): Promise<Reservation> {
+export async function reserve(...call: OfKey<[options?: ReserveOptions]>): Promise<Reservation> {
+  const [handle, options = {}] = handled(call);
   const { expiresAfterMs = RESERVED_MS, ...acquire } = options;
   if (!(typeof expiresAfterMs === 'number' && expiresAfterMs > 0)) {
     throw new InvalidOptionError(
@@ -114,14 +120,15 @@ export async function reserve(api: PolicyLimiter, key: string, options: ReserveO
     );
   }
   const { cost } = checkAcquireOptions(acquire);
-  const decision = await api.acquire(key, acquire);
-  const now = api.teller.now();
-  const since = api.keys.find(key, now).account?.clock.earliest(now);
+  const { teller } = handle;
+  const decision = await handle.acquire(acquire);
+  const now = teller.now();
+  const since = handle.find(now).account?.clock.earliest(now);
   const expiresAt = now + expiresAfterMs;
   return new Reservation(decision, {
     cost,
-    live: () => !api.teller.closed && api.teller.now() < expiresAt,
-    refund: (tokens) => refundSince(api, key, tokens, since),
-    penalise: (tokens) => penalise(api, key, tokens),
+    live: () => !teller.closed && teller.now() < expiresAt,
+    refund: (tokens) => refundSince(handle, tokens, since),
+    penalise: (tokens) => penalise(handle, tokens),
   });
 }

@@ -1,9 +1,11 @@
 import { InvalidOptionError, show } from '../errors.js';
 import { type AcquireOptions, type Check, checkOptions, OF_ACQUIRE } from '../limiter/acquire-options.js';
+import { KeyHandle } from '../limiter/key-handle.js';
 import type { PolicyLimiter } from '../limiter/policy-limiter.js';
 import { termsFor } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import { DeniedError } from './denied-error.js';
+import { handled, type OfKey } from './of-key.js';
 import { reserve } from './one-limit.js';
 import { pause } from './pause.js';
 
@@ -23,21 +25,22 @@ export interface ScheduleOptions<Result = unknown> extends AcquireOptions {
   readonly pauseFor?: (outcome: PromiseSettledResult<Result>) => Milliseconds | undefined;
 }
 
-/** Options of {@link wrap}. */
-export interface WrapOptions<Args extends unknown[] = never, Result = unknown>
+/** Options of {@link wrap}, of a handle. */
+export interface WrapHandleOptions<Args extends unknown[] = never, Result = unknown>
   extends Omit<ScheduleOptions<Result>, 'cost'> {
-  /** Whose limit it is, for all calls or by their arguments. */
-  readonly key: string | ((...args: Args) => string);
   /** Tokens a call takes, for all or by their arguments. Default 1. */
   readonly cost?: Tokens | ((...args: Args) => Tokens);
 }
 
+/** Options of {@link wrap}. */
+export interface WrapOptions<Args extends unknown[] = never, Result = unknown> extends WrapHandleOptions<Args, Result> {
+  /** Whose limit it is, for all calls or by their arguments. */
+  readonly key: string | ((...args: Args) => string);
+}
+
 const aFunction: Check = ['a function', (value) => typeof value === 'function'];
 const OF_SCHEDULE = { ...OF_ACQUIRE, settle: aFunction, pauseFor: aFunction };
-const OF_WRAP = {
-  key: ['a key or a function', (value) => typeof value === 'string' || typeof value === 'function'],
-  ...OF_SCHEDULE,
-} satisfies Record<string, Check>;
+const aKey: Check = ['a key or a function', (value) => typeof value === 'string' || typeof value === 'function'];
 
 /**
  * Calls `run` once its turn has come, and answers what it does. Takes a seat where the policy has `concurrency`, then
@@ -50,29 +53,28 @@ const OF_WRAP = {
  * @throws as `acquire`; whatever `run`, `settle` and `pauseFor` throw. Rejects with the signal's reason where it is aborted first
  */
 export async function schedule<Result>(
-  limit: PolicyLimiter,
-  key: string,
-  run: () => Result | PromiseLike<Result>,
-  options: ScheduleOptions<Result> = {},
+  ...call: OfKey<[run: () => Result | PromiseLike<Result>, options?: ScheduleOptions<Result>]>
 ): Promise<Result> {
+  const [handle, run, options = {}] = handled(call);
   checkOptions('schedule', OF_SCHEDULE, options);
   const { settle, pauseFor, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, ...place } = options;
-  limit.teller.micro(key, cost);
-  const deadline = limit.teller.now() + maxWaitMs;
-  const left = (): Milliseconds => Math.max(0, deadline - limit.teller.now());
+  const { teller, policy, key } = handle;
+  teller.micro(key, cost);
+  const deadline = teller.now() + maxWaitMs;
+  const left = (): Milliseconds => Math.max(0, deadline - teller.now());
 
-  const seated = termsFor(limit.policy, key).concurrency !== undefined;
-  const seat = seated ? await limit.enter(key, { ...place, maxWaitMs }) : undefined;
-  if (seat?.allowed === false) throw new DeniedError(limit.policy.name, seat);
+  const seated = termsFor(policy, key).concurrency !== undefined;
+  const seat = seated ? await handle.enter({ ...place, maxWaitMs }) : undefined;
+  if (seat?.allowed === false) throw new DeniedError(policy.name, seat);
   try {
     // Whenever the call ends, what it has cost can still be settled.
     const expiresAfterMs = Number.POSITIVE_INFINITY;
-    const reservation = await reserve(limit, key, { ...place, cost, maxWaitMs: left(), expiresAfterMs });
+    const reservation = await reserve(handle, { ...place, cost, maxWaitMs: left(), expiresAfterMs });
     const { decision } = reservation;
-    if (!decision.allowed) throw new DeniedError(limit.policy.name, decision);
+    if (!decision.allowed) throw new DeniedError(policy.name, decision);
     const [outcome] = await Promise.allSettled([(async () => run())()]);
     const pauseMs = pauseFor?.(outcome) ?? 0;
-    if (pauseMs !== 0) await pause(limit, key, pauseMs);
+    if (pauseMs !== 0) await pause(handle, pauseMs);
     if (settle) reservation.settle(settle(outcome));
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
@@ -92,12 +94,28 @@ export function wrap<This, Args extends unknown[], Result>(
   limit: PolicyLimiter,
   fn: (this: This, ...args: Args) => Result | PromiseLike<Result>,
   options: WrapOptions<Args, Result>,
+): (this: This, ...args: Args) => Promise<Result>;
+export function wrap<This, Args extends unknown[], Result>(
+  handle: KeyHandle,
+  fn: (this: This, ...args: Args) => Result | PromiseLike<Result>,
+  options?: WrapHandleOptions<Args, Result>,
+): (this: This, ...args: Args) => Promise<Result>;
+export function wrap<This, Args extends unknown[], Result>(
+  limit: PolicyLimiter | KeyHandle,
+  fn: (this: This, ...args: Args) => Result | PromiseLike<Result>,
+  options: Partial<WrapOptions<Args, Result>> = {},
 ): (this: This, ...args: Args) => Promise<Result> {
   if (typeof fn !== 'function') throw new InvalidOptionError(`Expected \`fn\` to be a function, got ${show(fn)}.`);
-  checkOptions('wrap', OF_WRAP, options);
-  const { key, cost = 1, ...rest } = options;
+  const { key: given, ...others } = options;
+  const handle = limit instanceof KeyHandle ? limit : undefined;
+  checkOptions('wrap', handle ? OF_SCHEDULE : { key: aKey, ...OF_SCHEDULE }, options);
+  if (!handle && given === undefined) {
+    throw new InvalidOptionError('Expected `key` to be a key or a function, got undefined.');
+  }
+  const { cost = 1, ...rest } = others;
   return async function (...args) {
+    const key = typeof given === 'function' ? given(...args) : given;
     const ofCall = { ...rest, cost: typeof cost === 'function' ? cost(...args) : cost };
-    return schedule(limit, typeof key === 'function' ? key(...args) : key, () => fn.apply(this, args), ofCall);
+    return schedule(handle ?? new KeyHandle(key as string, limit as PolicyLimiter), () => fn.apply(this, args), ofCall);
   };
 }

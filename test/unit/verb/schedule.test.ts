@@ -336,7 +336,8 @@ describe('wrap', () => {
     expect(() => wrap(api, 3 as never, { key: 'k' })).toThrow('Expected `fn` to be a function, got 3.');
     expect(() => wrap(api, () => {}, { key: 3 as never })).toThrow('Expected `key` to be a key or a function, got 3.');
     expect(() => wrap(api, () => {}, { key: 'k', keys: 'x' } as never)).toThrow('option of `wrap`');
-    await expect(wrap(api, () => {}, {} as never)()).rejects.toThrow('Expected `key`');
+    expect(() => wrap(api, () => {}, {} as never)).toThrow('Expected `key` to be a key or a function, got undefined.');
+    await expect(wrap(api, () => {}, { key: () => '' })()).rejects.toThrow('Expected `key` to be a non-empty string');
     await expect(wrap(api, (cost: number) => cost, { key: 'k', cost: (cost) => cost })(-1)).rejects.toThrow('`cost`');
   });
 });

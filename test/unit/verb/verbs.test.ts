@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Account } from '../../../src/lease/account.js';
 import { ManualTime } from '../../../src/testing.js';
 import { peek, penalise, refund, reserve, upTo } from '../../../src/verb/one-limit.js';
+import { schedule, wrap } from '../../../src/verb/schedule.js';
 import { allowed, denied, limiterOf, remoteLimiterOf, soFar } from '../../support/limiter-under-test.js';
 
 const local = { rate: 1, burst: 10 };
@@ -130,6 +131,45 @@ describe.each([
     expect(() => reservation.settle(cost)).toThrow(expect.objectContaining({ code }));
     expect(reservation.settle(2)).toBe(true);
     expect(peek(api, 'k').remaining).toBe(8);
+  });
+});
+
+describe('a handle in place of a limiter and a key', () => {
+  it('is asked for the same, of the same bucket', async () => {
+    const { api, time } = await limiterOf({ local: { rate: 1, burst: 10 }, concurrency: { limit: 1 } });
+    const handle = api.key('k');
+    expect(handle.policy).toBe(api.policy);
+    expect(peek(handle, 10)).toEqual(peek(api, 'k', 10));
+    expect(upTo(handle, 4).granted).toBe(4);
+    refund(handle, 2);
+    expect(peek(handle).remaining).toBe(8);
+    penalise(handle, 3);
+    const reservation = await reserve(handle, { cost: 4 });
+    reservation.settle(1);
+    expect(peek(api, 'k').remaining).toBe(4);
+    expect(peek(api, 'another').remaining).toBe(10);
+    const seat = await handle.enter();
+    expect((await api.enter('k')).allowed).toBe(false);
+    seat.release();
+    expect(await schedule(handle, () => 'done', { cost: 2 })).toBe('done');
+    expect(await wrap(handle, (n: number) => n + 1, { cost: (n) => n })(1)).toBe(2);
+    expect(peek(handle).remaining).toBe(1);
+    expect(() => wrap(handle, () => 1, { key: 'k' } as never)).toThrow('option of `wrap`');
+    await handle.block(1_000);
+    expect(api.decide('k')).toMatchObject({ reason: 'blocked' });
+    await handle.unblock();
+    await handle.reset();
+    expect(peek(api, 'k').remaining).toBe(10);
+    await time.advance(0);
+  });
+
+  it('is refused what the key would be', async () => {
+    const { api } = await limiterOf({ local: { rate: 1, burst: 10 } });
+    expect(() => api.key('')).toThrow('`key`');
+    expect(() => peek(api, '')).toThrow('`key`');
+    expect(() => penalise(api, 'x'.repeat(600))).toThrow('`key`');
+    expect(() => peek(api.key('k'), -1)).toThrow('`cost`');
+    expect(() => upTo(api.key('k'), 11, 11)).toThrow('local burst of 10');
   });
 });
 
