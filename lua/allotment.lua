@@ -9,7 +9,7 @@ local horizon = max(1, floor(min(
   max(300000, (members / 11000) * MICRO),
   ((burst / rateNum) * rateDen) / 2
 )))
-local level, totalWeight, hungry = fairLevel(classes, rate)
+local level, totalWeight, hungry, asked = fairLevel(classes, rate)
 local part = level > 0 and level * hWeight or (rate * hWeight) / totalWeight
 local share = max(part, rate / (10 * members))
 local batch = (share * horizon) / MICRO
@@ -125,7 +125,9 @@ end
 
 hGranted = granted
 hLevel = min(floor(level), MAX_SAFE_INTEGER)
+-- What is held ready may be as much as if most of the rate were asked for: the less is, the longer it lasts.
 hHorizon = horizon
+if callRule == 0 then hHorizon = max(horizon, floor(min(60000000, horizon * max(1, (0.8 * rate) / max(1, asked))))) end
 hNext = next
 hRetry = retry
 hGiveBack = reservedFor ~= '' and reservedFor ~= holderId

@@ -51,11 +51,11 @@ local function fairLevel(classes, rate)
     weight = weight + classes[i + 2]
   end
   local total = weight
-  if demand <= rate then return 0, total, 0 end
+  if demand <= rate then return 0, total, 0, demand end
   for i = 1, #classes, 3 do
     if (classes[i + 1] / classes[i + 2]) * weight > left then break end
     left = left - classes[i + 1]
     weight = weight - classes[i + 2]
   end
-  return left / weight, total, weight
+  return left / weight, total, weight, demand
 end

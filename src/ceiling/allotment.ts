@@ -28,6 +28,10 @@ export interface Allotment {
 const HORIZON_US: Microseconds = 300 * MICROS_PER_MS;
 /** A fleet's calls about one bucket are spaced so that it makes at most this many a second. */
 const CALLS_PER_SECOND = 11_000;
+/** And the longest where there is room for it: a caller cuts it to what its lease allows. */
+const LONGEST_HORIZON_US: Microseconds = 60_000 * MICROS_PER_MS;
+/** Below this part of the rate, demand leaves room; between it and the rate, it may soon be more than there is. */
+const ROOMY_BELOW = 0.8;
 /** Of the time to fill the bucket, how much a batch may span: what is outstanding counts against the burst. */
 const HORIZON_OF_FILL = 2;
 /** Below this many tokens, or calls' worth, a batch would strand the last tokens: only needs are granted, in turn. */
@@ -60,7 +64,7 @@ export function allot(
   const { now } = moment;
   const rate = (bucket.rateNum / bucket.rateDen) * MICRO;
   const horizon = horizonOf(bucket);
-  const { level, total, hungry } = fairLevel(bucket, rate);
+  const { level, total, hungry, demand } = fairLevel(bucket, rate);
   const part = level > 0 ? level * holder.weight : (rate * holder.weight) / total;
   const share = Math.max(part, rate / (FLOOR_PARTS * bucket.members));
   const batch = (share * horizon) / MICRO;
@@ -137,7 +141,8 @@ export function allot(
   return {
     granted,
     level: Math.min(Math.floor(level), Number.MAX_SAFE_INTEGER),
-    horizon,
+    // In a sliding window a spend comes back a window after it was reported: the sooner that is, the better.
+    horizon: call.window ? horizon : roomyHorizon(horizon, rate, demand),
     next,
     retry: unmet ? (alone ? short : next) : 0,
     giveBack: bucket.reservedFor !== '' && bucket.reservedFor !== call.holder,
@@ -176,6 +181,8 @@ export interface FairLevel {
   /** Weight of all members, and of those who ask for more than the level gives them. */
   readonly total: number;
   readonly hungry: number;
+  /** What all members ask for, in micro-tokens a second. */
+  readonly demand: number;
 }
 
 /**
@@ -191,7 +198,7 @@ export function fairLevel(bucket: Pick<Bucket, 'classes'>, rate: number): FairLe
     demand += sums.demand;
   }
   const total = weight;
-  if (demand <= rate) return { level: 0, total, hungry: 0 };
+  if (demand <= rate) return { level: 0, total, hungry: 0, demand };
   for (const index of [...bucket.classes.keys()].sort((a, b) => a - b)) {
     const sums = bucket.classes.get(index);
     if (!sums) continue;
@@ -199,7 +206,7 @@ export function fairLevel(bucket: Pick<Bucket, 'classes'>, rate: number): FairLe
     left -= sums.demand;
     weight -= sums.weight;
   }
-  return { level: left / weight, total, hungry: weight };
+  return { level: left / weight, total, hungry: weight, demand };
 }
 
 /** The class of a demand a unit of weight: four to the doubling, 0 for less than one micro-token a second. */
@@ -226,6 +233,12 @@ function horizonOf(bucket: Bucket): Microseconds {
   const spaced = (bucket.members / CALLS_PER_SECOND) * MICRO;
   const fill = (bucket.burst / bucket.rateNum) * bucket.rateDen;
   return Math.max(1, Math.floor(Math.min(Math.max(HORIZON_US, spaced), fill / HORIZON_OF_FILL)));
+}
+
+/** What is held ready may be as much as if most of the rate were asked for: the less is, the longer it lasts. */
+function roomyHorizon(horizon: Microseconds, rate: number, demand: number): Microseconds {
+  const room = Math.max(1, (ROOMY_BELOW * rate) / Math.max(1, demand));
+  return Math.max(horizon, Math.floor(Math.min(LONGEST_HORIZON_US, horizon * room)));
 }
 
 /** Lets entitlement grow at the holder's share, up to two batches, and never less than a token or what it waits for. */

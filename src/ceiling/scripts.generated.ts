@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: 'c97924eda4b9f7ef4f4bce7594afa9dff68074a7',
+  sha1: 'bd16cec7f6dff466e231de1ebf6ca1a8afcb19cd',
   source: `local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
 local NUMBERS = '>ddddddddddddddddddddddd'
 local NUMBERS_BYTES = 184
@@ -159,13 +159,13 @@ demand = demand + classes[i + 1]
 weight = weight + classes[i + 2]
 end
 local total = weight
-if demand <= rate then return 0, total, 0 end
+if demand <= rate then return 0, total, 0, demand end
 for i = 1, #classes, 3 do
 if (classes[i + 1] / classes[i + 2]) * weight > left then break end
 left = left - classes[i + 1]
 weight = weight - classes[i + 2]
 end
-return left / weight, total, weight
+return left / weight, total, weight, demand
 end
 local function exactly(number)
 if number <= 9007199254740900 then return number end
@@ -748,7 +748,7 @@ local horizon = max(1, floor(min(
 max(300000, (members / 11000) * MICRO),
 ((burst / rateNum) * rateDen) / 2
 )))
-local level, totalWeight, hungry = fairLevel(classes, rate)
+local level, totalWeight, hungry, asked = fairLevel(classes, rate)
 local part = level > 0 and level * hWeight or (rate * hWeight) / totalWeight
 local share = max(part, rate / (10 * members))
 local batch = (share * horizon) / MICRO
@@ -878,6 +878,7 @@ end
 hGranted = granted
 hLevel = min(floor(level), MAX_SAFE_INTEGER)
 hHorizon = horizon
+if callRule == 0 then hHorizon = max(horizon, floor(min(60000000, horizon * max(1, (0.8 * rate) / max(1, asked))))) end
 hNext = next
 hRetry = retry
 hGiveBack = reservedFor ~= '' and reservedFor ~= holderId

@@ -2,6 +2,7 @@ import { CELL, CELLS_A_KEY } from '../cells.js';
 import { type Policy, type Terms, termsFor } from '../policy/policy.js';
 import type { PolicyCounters } from '../telemetry/observer.js';
 import type { Microseconds, MicroTokens, Milliseconds } from '../units.js';
+import { horizonOf, reviewAt, unusedAt } from './keeping.js';
 import { Demand, type Share } from './sizing.js';
 import type { StoreClock } from './store-clock.js';
 import type { Sleeper } from './wake-queue.js';
@@ -17,12 +18,6 @@ export interface LeasedPolicy {
   policy: Policy;
   readonly counters: PolicyCounters;
 }
-
-/** An account with tokens and no traffic for this long gives them back: and well before a short lease ends. */
-const IDLE_MS: Milliseconds = 500;
-const IDLE_OF_LEASE = 0.4;
-/** A lease with less than this left is renewed, so that no token ends in a wallet that is spent slowly. */
-const RENEW_OF_LEASE = 0.25;
 
 /** Told once how it went with the bucket that was to be filled. */
 export type Filled = (error?: Error) => void;
@@ -101,7 +96,8 @@ export class Account implements Wallet, Sleeper, Share {
 
   readonly demand: Demand;
   level = 0;
-  horizonMs: Milliseconds = 0;
+  /** The span of demand to hold ready, as the last reply said. */
+  toldHorizonMs: Milliseconds = 0;
   /** When the unmet need could be met at the earliest, as the last reply said. */
   retryAt: Milliseconds = 0;
   flight: Flight | undefined;
@@ -331,23 +327,18 @@ export class Account implements Wallet, Sleeper, Share {
     this.debt -= paid;
   }
 
-  /** When it will have been unused for long enough to give back what it holds, if nobody asks until then. */
-  get unusedAt(): Milliseconds {
-    return this.activeAt + Math.min(IDLE_MS, IDLE_OF_LEASE * this.policy.lease.durationMs);
-  }
-
   unused(now: Milliseconds): boolean {
-    return now >= this.unusedAt;
+    return now >= unusedAt(this);
   }
 
-  /** When its lease must be renewed though there is enough in hand: what it does not need is given back by then. */
-  get renewAt(): Milliseconds {
-    return this.leaseCut ? this.endsAt : this.endsAt - RENEW_OF_LEASE * this.policy.lease.durationMs;
+  /** The span of demand one batch is sized for. */
+  get horizonMs(): Milliseconds {
+    return horizonOf(this);
   }
 
   /** Whether a call is due though nobody needs tokens: to give back, or to renew what it holds. */
   owesCall(now: Milliseconds): boolean {
-    return this.refund > 0 || (this.balance > 0 && (this.unused(now) || now >= this.renewAt));
+    return this.refund > 0 || (this.balance > 0 && now >= reviewAt(this));
   }
 
   /** When it must next be looked at without being asked; Infinity: not at all. */
@@ -356,7 +347,7 @@ export class Account implements Wallet, Sleeper, Share {
     if (this.lacking && this.blockedUntil > now) at = this.blockedUntil;
     if (this.disown > 0) at = Math.min(at, Math.max(this.blockedUntil, now + RETRY_MS));
     if (this.refund > 0) at = Math.min(at, now + REFUND_MS);
-    if (this.balance > 0) at = Math.min(at, Math.max(now + RETRY_MS, Math.min(this.unusedAt, this.renewAt)));
+    if (this.balance > 0) at = Math.min(at, Math.max(now + RETRY_MS, reviewAt(this)));
     return at;
   }
 

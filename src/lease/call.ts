@@ -34,9 +34,9 @@ export function composeCall(
   const idle = account.unused(now) && account.waiting === 0;
   // A key that is asked once may never be asked again: the first call holds nothing ready.
   const first = account.era === '';
-  const demand = account.demand.perSecond();
 
-  const target = idle || first || returnAll ? 0 : Math.min(batchSize(demand, account), terms.burst);
+  const batch = batchSize(account.demand.followedPerSecond(), account);
+  const target = idle || first || returnAll ? 0 : Math.min(batch, terms.burst);
   const spare = spareOf(account, target, idle || returnAll, terms);
   // What goes back with the call is not there when the answer comes: counted as in hand, it would be lacking again and again.
   const kept = account.balance - spare;
@@ -84,7 +84,7 @@ export function composeCall(
     need,
     head,
     want,
-    demand,
+    demand: account.demand.perSecond(),
     weight: caller.weight,
     lease: Math.floor(leaseMs * MICROS_PER_MS),
     sentAt: believed ? account.clock.at(now) : 0,

@@ -4,9 +4,6 @@ import type { Account, Flight } from './account.js';
 import { lowWaterMark } from './sizing.js';
 import { deposit, leaseEnd } from './wallet.js';
 
-/** A batch is never sized for more of its lease than this: the rest of it would end in the wallet. */
-const HORIZON_OF_LEASE = 0.4;
-
 /** A grant of a quarter of the burst or more is a large one. */
 const LARGE_PARTS = 4;
 
@@ -15,6 +12,9 @@ const LONGEST_SPREAD_MS: Milliseconds = 250;
 
 /** For so long after the end of a lease the store keeps the record of its holder, with something to spare for a call. */
 const RECORD_KEPT_MS: Milliseconds = MAX_AGE_US / MICROS_PER_MS / 5;
+
+/** So much and no more is held ready where the next call costs nothing. */
+const LONGEST_HORIZON_IN_PROCESS_MS: Milliseconds = 300;
 
 /** What taking a grant depends on besides the reply. */
 export interface GrantTerms {
@@ -62,14 +62,15 @@ export function takeGrant(
   account.taken = Math.max(0, account.taken + reply.granted - flight.returned);
 
   account.level = reply.level * terms.weight;
-  account.horizonMs = Math.min(reply.horizon / MICROS_PER_MS, HORIZON_OF_LEASE * account.owner.policy.lease.durationMs);
   // A store in this process need not be spared calls: only a need that it can't meet yet keeps from asking again.
+  const horizonMs = reply.horizon / MICROS_PER_MS;
+  account.toldHorizonMs = terms.inProcess ? Math.min(horizonMs, LONGEST_HORIZON_IN_PROCESS_MS) : horizonMs;
   const next = terms.inProcess ? reply.retry : reply.next;
   const wait = next / MICROS_PER_MS;
   account.blockedUntil = next > 0 ? now + wait + Math.min(LONGEST_SPREAD_MS, wait * terms.spread) : 0;
   account.retryAt = now + reply.retry / MICROS_PER_MS;
   account.unmet = reply.retry > 0 ? flight.head : 0;
-  account.lowWater = lowWaterMark(account.demand.perSecond(), account, terms.roundTripMs);
+  account.lowWater = lowWaterMark(account.demand.followedPerSecond(), account, terms.roundTripMs);
   if (reply.giveBack && account.balance > account.lowWater) {
     account.giveBack = true;
     account.forced = true;

@@ -31,6 +31,8 @@ export class Demand {
   #sum: MicroTokens = 0;
   #spanMs: Milliseconds = 0;
   #at: Milliseconds;
+  /** What is left in the sum of the request that began it all. */
+  #first: MicroTokens | undefined;
 
   constructor(now: Milliseconds) {
     this.#at = now;
@@ -42,20 +44,39 @@ export class Demand {
     const window = Math.min(LONGEST_WINDOW_MS, Math.max(DEMAND_WINDOW_MS, INTERVALS_A_WINDOW * elapsed));
     // After a long gap the window is short again: what is remembered keeps its rate, and weighs no more than the window.
     if (this.#spanMs > window) {
-      this.#sum *= window / this.#spanMs;
+      this.#shrink(window / this.#spanMs);
       this.#spanMs = window;
     }
     const decay = Math.exp(-elapsed / window);
     const gained = window * (1 - decay);
-    this.#sum = this.#sum * decay + (elapsed > 0 ? (attempted * gained) / elapsed : attempted);
+    this.#shrink(decay);
+    this.#sum += elapsed > 0 ? (attempted * gained) / elapsed : attempted;
+    if (attempted > 0) this.#first ??= Math.min(attempted, MICRO);
     this.#spanMs = this.#spanMs * decay + gained;
     this.#at = now;
   }
 
   /** Micro-tokens a second, whole. */
   perSecond(): MicroTokens {
-    const rate = (this.#sum / Math.max(this.#spanMs, SHORTEST_MEASURE_MS)) * 1_000;
-    return Math.min(Math.floor(rate), LARGEST_DEMAND);
+    return this.#rate(this.#sum);
+  }
+
+  /**
+   * The same of what came after the first request, which says nothing of how often others follow: what tokens may be
+   * held ready for. Whoever has asked once may never ask again.
+   */
+  followedPerSecond(): MicroTokens {
+    return this.#rate(this.#sum - (this.#first ?? 0));
+  }
+
+  #shrink(by: number): void {
+    this.#sum *= by;
+    if (this.#first !== undefined) this.#first *= by;
+  }
+
+  #rate(sum: MicroTokens): MicroTokens {
+    const rate = (sum / Math.max(this.#spanMs, SHORTEST_MEASURE_MS)) * 1_000;
+    return Math.min(Math.max(0, Math.floor(rate)), LARGEST_DEMAND);
   }
 }
 

@@ -47,7 +47,7 @@ describe('the fair level', () => {
       { demand: 10, weight: 1 },
       { demand: 20, weight: 2 },
     ];
-    expect(fairLevel(bucketOf(list), 30)).toEqual({ level: 0, total: 3, hungry: 0 });
+    expect(fairLevel(bucketOf(list), 30)).toEqual({ level: 0, total: 3, hungry: 0, demand: 30 });
   });
 
   it('forgets members that leave without a trace', () => {

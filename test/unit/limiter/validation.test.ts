@@ -129,7 +129,7 @@ describe('the options of acquire', () => {
 
 describe('the options of createLimiter', () => {
   const KNOWN =
-    'policies, redis, nats, ceiling, policySource, instanceId, group, weight, callDeadlineMs, maxKeys, keyPrefix, ' +
+    'policies, redis, nats, ceiling, policySource, instanceId, group, weight, callDeadlineMs, blocksEveryMs, maxKeys, keyPrefix, ' +
     'newStore, telemetry, observer, onTrouble, time, random';
 
   it.each([

@@ -1,0 +1,68 @@
+import type { Policy, Terms } from '../policy/policy.js';
+import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
+import type { Demand } from './sizing.js';
+import type { Wallet } from './wallet.js';
+
+/** An account with tokens and no traffic for this long gives them back: and well before a short lease ends. */
+const IDLE_MS: Milliseconds = 500;
+const IDLE_OF_LEASE = 0.4;
+/** Where nobody is held to a share, one that is rarely asked for may miss so many of its turns first. */
+const IDLE_INTERVALS = 3;
+/** A lease with less than this left is renewed, so that no token ends in a wallet that is spent slowly. */
+const RENEW_OF_LEASE = 0.25;
+/**
+ * A batch is never sized for more of its lease than this: the rest of it would end in the wallet. Where demand fits, what
+ * is not asked for after all may well wait for the renewal.
+ */
+const HORIZON_OF_LEASE = 0.4;
+const ROOMY_HORIZON_OF_LEASE = 0.8;
+/** Told a horizon of this, at most a fifth of the rate is asked for (see the allotment): tokens cost less than calls. */
+const PLENTY_MS: Milliseconds = 1_200;
+/** Less than this asked for in a lease: not worth a call to keep, nor one to give back. */
+const LEAST_KEPT: MicroTokens = 3 * MICRO;
+/** And of the burst at most a part in so many: until the next call the bucket takes what has lapsed to be held. */
+const LAPSED_PARTS = 16;
+
+/** Of an account, what decides how much it holds ready and for how long. */
+export interface Holding extends Wallet {
+  readonly policy: Policy;
+  readonly terms: Terms;
+  readonly demand: Demand;
+  /** The holder's share of the rate, micro-tokens a second; 0 while demand fits. */
+  readonly level: number;
+  /** The span of demand to hold ready, as the last reply said. */
+  readonly toldHorizonMs: Milliseconds;
+  readonly activeAt: Milliseconds;
+  readonly leaseCut: boolean;
+  readonly giveBack: boolean;
+}
+
+/** The span of demand one batch is sized for. */
+export function horizonOf({ level, toldHorizonMs, policy }: Holding): Milliseconds {
+  return Math.min(toldHorizonMs, (level > 0 ? HORIZON_OF_LEASE : ROOMY_HORIZON_OF_LEASE) * policy.lease.durationMs);
+}
+
+/** When it will have been unused for long enough to give back what it holds, if nobody asks until then. */
+export function unusedAt({ policy, level, demand, activeAt }: Holding): Milliseconds {
+  const { durationMs } = policy.lease;
+  const soon = Math.min(IDLE_MS, IDLE_OF_LEASE * durationMs);
+  if (level > 0) return activeAt + soon;
+  const interval = (MICRO / demand.followedPerSecond()) * 1_000;
+  return activeAt + Math.max(soon, Math.min(IDLE_INTERVALS * interval, durationMs));
+}
+
+/** When what it holds must next be looked at: to be renewed, given back or, where that is not worth a call, dropped. */
+export function reviewAt(holding: Holding): Milliseconds {
+  if (mayLapse(holding)) return holding.endsAt;
+  // What it does not need is given back by the renewal.
+  const { durationMs } = holding.policy.lease;
+  const renewAt = holding.leaseCut ? holding.endsAt : holding.endsAt - RENEW_OF_LEASE * durationMs;
+  return Math.min(unusedAt(holding), renewAt);
+}
+
+/** Whether what is left may as well end in the wallet: nobody will miss it. */
+function mayLapse({ level, toldHorizonMs, giveBack, balance, terms, demand, policy }: Holding): boolean {
+  if (level > 0 || toldHorizonMs < PLENTY_MS || giveBack) return false;
+  if (LAPSED_PARTS * balance > (terms.ceiling?.burst ?? 0)) return false;
+  return (demand.followedPerSecond() * policy.lease.durationMs) / 1_000 < LEAST_KEPT;
+}
