@@ -80,7 +80,7 @@ export class SeatDesk {
     const { maxWaitMs } = patience;
     const blockEnd = owner.blockEnd(key);
     const shut = now < blockEnd;
-    if (shut && (maxWaitMs === undefined || now + maxWaitMs < blockEnd)) return noSeat('blocked');
+    if (shut && !outlasts(maxWaitMs === undefined ? now : now + maxWaitMs, blockEnd)) return noSeat('blocked');
     const account = this.#open(owner, key);
     if (account.waiters.size === 0 && this.#parts.seats.holdNow && !shut) {
       if (this.#fetchNow(account, concurrency, 1, now) > 0) return this.#seat(account);
@@ -113,7 +113,7 @@ export class SeatDesk {
     const blockEnd = account.owner.blockEnd(key);
     if (now < blockEnd) {
       for (const waiter of account.waiters) {
-        if (!waiter.patient || waiter.deadline < blockEnd) this.#refuse(account, waiter, 'blocked');
+        if (!waiter.patient || !outlasts(waiter.deadline, blockEnd)) this.#refuse(account, waiter, 'blocked');
       }
     } else if (account.waiters.size > 0) this.#ask(account);
     this.#arrange(account, now);
@@ -382,4 +382,9 @@ export class SeatDesk {
     if (account.flight === 0 && !account.queued) this.#arrange(account, now);
     else for (const { deadline } of account.waiters) this.#wakes.wakeBy(account, deadline);
   }
+}
+
+/** Whether one who waits until `deadline` sees the end of a block; nobody waits for one that has none. */
+function outlasts(deadline: Milliseconds, blockEnd: Milliseconds): boolean {
+  return blockEnd < Number.POSITIVE_INFINITY && deadline >= blockEnd;
 }

@@ -142,6 +142,31 @@ describe('acquire', () => {
     const granted = grantTimes(api, time, 3);
     await time.advance(1_000);
     expect(granted).toEqual([200, 400, 600]);
+    // And a hundred of them, in every window.
+    const { api: many, time: clock } = await limiterOf({ local: { rate: 5, burst: 3 } });
+    const times = grantTimes(many, clock, 100);
+    await clock.advance(20_000);
+    expect(times).toHaveLength(100);
+    for (const [i, from] of times.entries()) {
+      for (let j = i; j < times.length; j++) {
+        expect(j - i + 1).toBeLessThanOrEqual(3 + (((times[j] as number) - from) / 1_000) * 5 + 1e-6);
+      }
+    }
+  });
+
+  it('lets no more wait than it is told: the hundred-and-first is refused, and a place that is left is free (C52, C56)', async () => {
+    const { api } = await limiterOf({ local: { rate: 1, burst: 1 } });
+    api.tryAcquire('k');
+    const abort = new AbortController();
+    const options = { maxWaitMs: 1_000_000, maxQueued: 100 };
+    const waiting = [
+      ...Array.from({ length: 99 }, () => api.acquire('k', options)),
+      api.acquire('k', { ...options, signal: abort.signal }),
+    ];
+    expect(denied(await soFar(api.acquire('k', options)))).toMatchObject({ reason: 'queue-full' });
+    abort.abort(new Error('gone'));
+    await expect(waiting[99]).rejects.toThrow('gone');
+    expect(await soFar(api.acquire('k', options))).toBe('pending');
   });
 
   it('waits for what is missing, not for the whole cost (C59)', async () => {

@@ -49,7 +49,10 @@ describe('seats in this process', () => {
   it('are there for who waits as soon as a block is lifted', async () => {
     const { api, time } = await limiterOf({ concurrency: { limit: 1 } });
     await api.block('k', Number.POSITIVE_INFINITY);
-    const waits = api.enter('k', { maxWaitMs: Number.POSITIVE_INFINITY });
+    expect(taken(await api.enter('k', { maxWaitMs: Number.POSITIVE_INFINITY }))).toBe('blocked');
+    await api.unblock('k');
+    await api.block('k', 60_000);
+    const waits = api.enter('k', { maxWaitMs: 60_000 });
     await time.advance(10_000);
     expect(await soFar(waits)).toBe('pending');
     await api.unblock('k');
