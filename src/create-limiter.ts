@@ -6,7 +6,7 @@ import { lacksMeters, loadMeters } from './limiter/local-tier.js';
 import type { LimiterOptions } from './limiter/options.js';
 import type { NatsConnection } from './policy/nats-client.js';
 import { parsePolicies } from './policy/parse-policy.js';
-import type { Policy } from './policy/policy.js';
+import { everyTerms, type Policy } from './policy/policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
 import { staticPolicySource } from './policy/static-source.js';
@@ -97,9 +97,7 @@ async function ceilingStore(options: LimiterOptions<GivenRedisClient>, observer:
 
 /** What counts those in flight, where a policy given in code limits them; else it is loaded by the first who enters. */
 async function seatDesk(policies: readonly Policy[]): Promise<SeatDeskClass | undefined> {
-  const counts = policies.some(({ terms, overrides }) =>
-    [terms, ...overrides.values()].some(({ concurrency }) => concurrency),
-  );
+  const counts = policies.some((policy) => everyTerms(policy).some(({ concurrency }) => concurrency));
   return counts ? (await import('./seat/seat-desk.js')).SeatDesk : undefined;
 }
 

@@ -43,6 +43,7 @@ export { memoryPolicySource } from './policy/memory-source.js';
 export type { NatsConnection } from './policy/nats-client.js';
 export { type NatsPolicySourceOptions, natsPolicySource } from './policy/nats-source.js';
 export { parsePolicy } from './policy/parse-policy.js';
+export type { Pattern } from './policy/pattern.js';
 export type {
   Algorithm,
   AlgorithmTerms,
@@ -57,6 +58,7 @@ export type {
   LocalTier,
   OutageMode,
   OverrideDocument,
+  PatternTerms,
   Policy,
   PolicyDocument,
   PolicyMode,

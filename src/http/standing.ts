@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { termsFor } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import { type Quota, quotaOf, secondsFor } from './quota.js';
 import { retryAfterSeconds } from './retry-after.js';
@@ -26,7 +27,7 @@ export interface Standing {
  */
 export function standingOf(ruling: Ruling, withPartition: boolean): Standing | undefined {
   const { decision, policy, key, cost } = ruling;
-  const terms = policy.overrides.get(key) ?? policy.terms;
+  const terms = termsFor(policy, key);
   const quota = quotaOf(terms);
   if (quota === undefined || terms.mode === 'shadow') return undefined;
   return {

@@ -139,6 +139,10 @@ export class KeyTable {
     // Whoever has terms of its own keeps them, and a block its key: there are only as many as have been named.
     const named = owner.policy.overrides.has(key) || owner.blockEnd(key) > now;
     if (this.size >= maxKeys && !named && !this.#makeRoom(now)) {
+      const terms = termsFor(owner.policy, key);
+      // Who is let through or turned away whatever happens needs no bucket.
+      if (terms.mode === 'allow' || terms.mode === 'deny')
+        return new KeyState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, owner.policy, terms);
       this.#overflow ??= this.#newState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, now);
       return this.#overflow;
     }

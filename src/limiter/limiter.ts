@@ -5,7 +5,7 @@ import type { Fleet } from '../lease/fleet.js';
 import { Keeper } from '../lease/keeper.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import type { MarkDesk } from '../mark/mark-desk.js';
-import type { Policy } from '../policy/policy.js';
+import { everyTerms, type Policy } from '../policy/policy.js';
 import type { PolicySource } from '../policy/policy-source.js';
 import { PolicyBook } from '../policy/publisher.js';
 import type { PolicyRegistry } from '../policy/registry.js';
@@ -187,9 +187,7 @@ export class Limiter {
       });
       this.#running.set(policy.name, { state, limiter });
     }
-    const shared = [policy.terms, ...policy.overrides.values()].some(
-      ({ ceiling, concurrency }) => ceiling || concurrency,
-    );
+    const shared = everyTerms(policy).some(({ ceiling, concurrency }) => ceiling || concurrency);
     if (shared) this.#keeper.start();
   }
 

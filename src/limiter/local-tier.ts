@@ -1,6 +1,6 @@
 import type { Meter } from '../algorithm/meter.js';
 import * as tokenBucket from '../algorithm/token-bucket.js';
-import type { LocalTier, Policy } from '../policy/policy.js';
+import { everyTerms, type LocalTier, type Policy } from '../policy/policy.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 
 /** What the local tier of one key is: a token bucket in its own numbers, or a meter of another algorithm beside it. */
@@ -12,8 +12,8 @@ type NewMeter = (terms: LocalTier, wallNow: () => Milliseconds) => Meter | undef
 let newMeter: NewMeter | undefined;
 
 /** Whether a policy has a local tier that is no token bucket, and that must be loaded first. */
-export function lacksMeters({ terms, overrides }: Policy): boolean {
-  return !newMeter && [terms, ...overrides.values()].some(({ local }) => local && local.algorithm !== 'token-bucket');
+export function lacksMeters(policy: Policy): boolean {
+  return !newMeter && everyTerms(policy).some(({ local }) => local && local.algorithm !== 'token-bucket');
 }
 
 /** Loads the algorithms that most limiters do without. */

@@ -1,6 +1,7 @@
 import { CeilingError } from '../errors.js';
 import { quotaOf } from '../http/index.js';
 import type { AlgorithmTerms, Decision, DenialReason, Policy } from '../index.js';
+import { termsFor } from '../policy/policy.js';
 import { MICROS_PER_MS, type Milliseconds, type Tokens } from '../units.js';
 
 /** A decision in the words of middleware that counts hits in a window, and denies once they are more than its limit. */
@@ -59,7 +60,7 @@ export function failureOf(decision: Decision): Error | undefined {
 
 /** Whole milliseconds in which all of the limit is there of which `remaining` is now, at the latest. */
 function untilFull(remaining: Tokens, policy: Policy, key: string): Milliseconds | undefined {
-  const terms = policy.overrides.get(key) ?? policy.terms;
+  const terms = termsFor(policy, key);
   const quota = quotaOf(terms);
   if (quota === undefined || remaining >= quota.tokens) return quota && 0;
   const earned = Math.ceil(((quota.tokens - remaining) / quota.tokensPerSecond) * 1_000);

@@ -73,6 +73,18 @@ export class Fields {
     return Fields.read(this.#values.get(key), `${this.#path}[${show(key)}]`, this.#about, [...this.#names, key]);
   }
 
+  /** An array of texts, or `undefined` where it is left out. */
+  texts(name: string): readonly string[] | undefined {
+    const value = this.#values.get(name);
+    if (value === undefined) return undefined;
+    // A copy, so that what is checked is what is used.
+    const texts: unknown[] = Array.isArray(value) ? [...value] : [value];
+    if (!Array.isArray(value) || !texts.every((text) => typeof text === 'string')) {
+      throw this.wrong(name, 'an array of texts');
+    }
+    return texts as string[];
+  }
+
   /** A number that passes `check`, or `undefined` where it is left out. */
   number(name: string, expected: string, check: (value: number) => boolean): number | undefined {
     const value = this.#values.get(name);

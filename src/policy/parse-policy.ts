@@ -1,46 +1,27 @@
 import { InvalidPolicyError, show } from '../errors.js';
-import { type Concurrency, readConcurrency } from './concurrency.js';
 import { Fields } from './fields.js';
-import { FrozenMap } from './frozen-map.js';
-import type {
-  Algorithm,
-  Inheritance,
-  OutageMode,
-  OverrideDocument,
-  Policy,
-  PolicyMode,
-  StoreLoss,
-  Terms,
-} from './policy.js';
-import { readTier, type Tier } from './tier.js';
+import { readOverrides } from './overrides.js';
+import type { Inheritance, OutageMode, Policy, StoreLoss } from './policy.js';
+import { documentOf, readTiers, TIER_FIELDS, termsOf } from './tiers.js';
 
 /** Sizes and times that a policy is held to. */
 const POLICY_LIMITS = {
   nameLength: 64,
-  keyBytes: 512,
   leaseDurationMs: { default: 2_000, least: 50, most: 600_000 },
 } as const;
 
 const POLICY_FIELDS = [
   'name',
   'version',
-  'local',
-  'ceiling',
-  'concurrency',
+  ...TIER_FIELDS,
   'lease',
   'outage',
-  'mode',
   'inheritance',
   'storeLoss',
+  'allow',
+  'deny',
   'overrides',
 ] as const;
-/** The algorithms each tier can run so far. */
-const RUNS: Readonly<Record<'local' | 'ceiling', readonly Algorithm[]>> = {
-  local: ['token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'],
-  ceiling: ['token-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'],
-};
-const OVERRIDE_FIELDS = ['local', 'ceiling', 'concurrency', 'mode'] as const;
-const MODES: readonly PolicyMode[] = ['enforce', 'shadow', 'allow', 'deny'];
 const OUTAGE_MODES: readonly OutageMode[] = ['deny', 'allow', 'share'];
 const STORE_LOSSES: readonly StoreLoss[] = ['quick', 'strict'];
 const INHERITANCES: readonly Inheritance[] = ['as-is', 'proportional', 'additive', 'reset'];
@@ -83,25 +64,23 @@ function parse(document: unknown, place: string): Policy {
   const fields = unnamed.named(` (policy "${name}")`).only(POLICY_FIELDS);
 
   const version = fields.number('version', 'a whole number from 0 to 2^53 − 1', isWholeFrom(0)) ?? 0;
-  const local = readTier(fields, 'local', RUNS.local);
-  const ceiling = readTier(fields, 'ceiling', RUNS.ceiling);
-  const concurrency = readConcurrency(fields);
+  const tiers = readTiers(fields);
+  const { local, ceiling, concurrency } = tiers;
   if (!local && !ceiling && !concurrency) {
     throw fields.wrongTogether('at least one of `local`, `ceiling`, `concurrency`', 'none');
   }
-  const mode = fields.choice('mode', MODES);
   const inheritance = fields.choice('inheritance', INHERITANCES);
   const storeLoss = fields.choice('storeLoss', STORE_LOSSES);
   const lease = readLease(fields);
   const outage = readOutage(fields);
-  const tiers: Tiers = { local, ceiling, concurrency, mode: mode ?? 'enforce' };
   const overrides = readOverrides(fields, name, tiers);
 
   return Object.freeze({
     name,
     version,
     terms: termsOf(tiers, name),
-    overrides: new FrozenMap(overrides?.map(({ key, terms }) => [key, terms]) ?? []),
+    overrides: overrides.exact,
+    patterns: overrides.patterns,
     lease: lease.settings,
     outage: outage.settings,
     inheritance: inheritance ?? 'as-is',
@@ -109,18 +88,12 @@ function parse(document: unknown, place: string): Policy {
     document: Object.freeze({
       name,
       version,
-      ...(local && { local: local.document }),
-      ...(ceiling && { ceiling: ceiling.document }),
-      ...(concurrency && { concurrency: concurrency.document }),
+      ...documentOf(tiers),
       ...(lease.document && { lease: lease.document }),
       ...(outage.document && { outage: outage.document }),
-      ...(mode && { mode }),
       ...(inheritance && { inheritance }),
       ...(storeLoss && { storeLoss }),
-      // fromEntries defines properties and never assigns them: a key "__proto__" stays a key.
-      ...(overrides && {
-        overrides: Object.freeze(Object.fromEntries(overrides.map(({ key, document }) => [key, document]))),
-      }),
+      ...overrides.document,
     }),
   });
 }
@@ -131,62 +104,6 @@ function readName(fields: Fields): string {
     throw fields.wrong('name', NAME_RULE);
   }
   return name;
-}
-
-interface Tiers {
-  readonly local: Tier | undefined;
-  readonly ceiling: Tier | undefined;
-  readonly concurrency: Concurrency | undefined;
-  readonly mode: PolicyMode;
-}
-
-function termsOf({ local, ceiling, concurrency, mode }: Tiers, fence: string): Terms {
-  const terms = { local: local?.local, ceiling: ceiling?.ceiling, concurrency: concurrency?.terms };
-  return Object.freeze({ ...terms, mode, fence });
-}
-
-interface Override {
-  readonly key: string;
-  readonly terms: Terms;
-  readonly document: OverrideDocument;
-}
-
-function readOverrides(policy: Fields, policyName: string, defaults: Tiers): readonly Override[] | undefined {
-  const fields = policy.nested('overrides');
-  return fields && Array.from(fields.names(), (key) => readOverride(fields, key, policyName, defaults));
-}
-
-function readOverride(overrides: Fields, key: string, policyName: string, defaults: Tiers): Override {
-  const bytes = new TextEncoder().encode(key).length;
-  if (bytes < 1 || bytes > POLICY_LIMITS.keyBytes) {
-    throw overrides.wrongTogether('keys of 1 to 512 bytes', `one of ${bytes}`);
-  }
-  const fields = overrides.entry(key).only(OVERRIDE_FIELDS);
-  const local = readTier(fields, 'local', RUNS.local);
-  const ceiling = readTier(fields, 'ceiling', RUNS.ceiling);
-  const mode = fields.choice('mode', MODES);
-  const concurrency = readConcurrency(fields);
-  if (!local && !ceiling && !concurrency && !mode) {
-    throw fields.wrongTogether('at least one of `local`, `ceiling`, `concurrency`, `mode`', 'none');
-  }
-  return {
-    key,
-    terms: termsOf(
-      {
-        local: local ?? defaults.local,
-        ceiling: ceiling ?? defaults.ceiling,
-        concurrency: concurrency ?? defaults.concurrency,
-        mode: mode ?? defaults.mode,
-      },
-      `${policyName}#${key}`,
-    ),
-    document: Object.freeze({
-      ...(local && { local: local.document }),
-      ...(ceiling && { ceiling: ceiling.document }),
-      ...(concurrency && { concurrency: concurrency.document }),
-      ...(mode && { mode }),
-    }),
-  };
 }
 
 function readLease(policy: Fields) {

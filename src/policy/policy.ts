@@ -1,5 +1,6 @@
 import type { CalendarUnit } from '../calendar.js';
 import type { Microseconds, MicroTokens, Milliseconds, Period, Tokens } from '../units.js';
+import { matches, type Pattern } from './pattern.js';
 
 /** A token bucket as people write it: `rate` tokens per `per`, holding at most `burst`. */
 export interface RateDocument {
@@ -107,7 +108,13 @@ export interface PolicyDocument {
   inheritance?: Inheritance;
   /** Default `'quick'`. Of limiters that disagree under one version, the strict ones win. */
   storeLoss?: StoreLoss;
-  /** Terms of their own for single keys. */
+  /** Keys that pass, and keys that don't, without a look at any bucket: as overrides of these modes. With `*` as there. */
+  allow?: string[];
+  deny?: string[];
+  /**
+   * Terms of their own for single keys, or for all that a text with `*` stands for (any characters, none included; `\*` is
+   * a star). A key that is named itself comes before all patterns, and of these the one with the most literal characters.
+   */
   overrides?: Record<string, OverrideDocument>;
 }
 
@@ -162,8 +169,14 @@ export interface Terms {
   readonly ceiling: CeilingTier | undefined;
   readonly concurrency: ConcurrencyTerms | undefined;
   readonly mode: PolicyMode;
-  /** Under which name the store fences these terms: the policy's, or `policy#key` for an override. */
+  /** Under which name the store fences these terms: the policy's, or `policy#key` for an override, as it is written. */
   readonly fence: string;
+}
+
+/** Terms of their own for all keys that a pattern stands for. */
+export interface PatternTerms {
+  readonly pattern: Pattern;
+  readonly terms: Terms;
 }
 
 /** An immutable, checked policy. Made by `parsePolicy`; never changed, only replaced by one of a newer version. */
@@ -172,6 +185,8 @@ export interface Policy {
   readonly version: number;
   readonly terms: Terms;
   readonly overrides: ReadonlyMap<string, Terms>;
+  /** The most exact first. */
+  readonly patterns: readonly PatternTerms[];
   readonly lease: { readonly durationMs: Milliseconds };
   readonly outage: { readonly mode: OutageMode; readonly fleet: number | undefined };
   readonly inheritance: Inheritance;
@@ -182,7 +197,15 @@ export interface Policy {
 
 /** The terms that hold for `key` under `policy`. */
 export function termsFor(policy: Policy, key: string): Terms {
-  return policy.overrides.get(key) ?? policy.terms;
+  const exact = policy.overrides.get(key);
+  if (exact !== undefined) return exact;
+  for (const { pattern, terms } of policy.patterns) if (matches(pattern, key)) return terms;
+  return policy.terms;
+}
+
+/** All terms there are under `policy`: its own, and those of its overrides. */
+export function everyTerms({ terms, overrides, patterns }: Policy): readonly Terms[] {
+  return [terms, ...overrides.values(), ...patterns.map((pattern) => pattern.terms)];
 }
 
 /** Whole micro-tokens a second these terms refill, rounded down; for sizing only, never for the ledger. */

@@ -149,7 +149,7 @@ function claimedVersion(document: unknown): number {
 }
 
 /** All that a policy decides, as text: alike for documents that differ only in how they say it. */
-function meaning({ terms, overrides, lease, outage, inheritance }: Policy): string {
+function meaning({ terms, overrides, patterns, lease, outage, inheritance }: Policy): string {
   const sorted = [...overrides].sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([terms, sorted, lease, outage, inheritance]);
+  return JSON.stringify([terms, sorted, patterns, lease, outage, inheritance]);
 }

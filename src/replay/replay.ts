@@ -1,6 +1,6 @@
 import { InvalidPolicyError } from '../errors.js';
 import { parsePolicy } from '../policy/parse-policy.js';
-import { type CeilingTier, type Policy, type Terms, termsFor } from '../policy/policy.js';
+import { type CeilingTier, everyTerms, type Policy, type Terms, termsFor } from '../policy/policy.js';
 import { MICRO, type Microseconds, type Tokens } from '../units.js';
 import { ceilingLimit, type Limit, localLimit, type NewLimit } from './limit.js';
 import { type DeniedKey, MostDenied } from './most-denied.js';
@@ -93,7 +93,7 @@ export class Replay {
   readonly #policy: Policy;
   readonly #instances: number;
   readonly #default: ReplayedTerms;
-  readonly #overrides: ReadonlyMap<string, ReplayedTerms>;
+  readonly #overrides: ReadonlyMap<Terms, ReplayedTerms>;
   readonly #keys: RecentKeys<KeyState>;
   readonly #mostDenied = new MostDenied(DENIED_KEPT);
   readonly #timeline = new Timeline(SPANS);
@@ -119,7 +119,10 @@ export class Replay {
       local: local?.algorithm === 'token-bucket' ? new TierSizing(localInExactTerms(policy)) : undefined,
       ceiling: ceiling?.algorithm === 'token-bucket' ? new TierSizing(ceiling) : undefined,
     });
-    this.#overrides = new Map([...policy.overrides].map(([key, terms]) => [key, replayed(terms, {})]));
+    this.#overrides = new Map(everyTerms(policy).map((terms) => [terms, replayed(terms, {})])).set(
+      policy.terms,
+      this.#default,
+    );
     this.#keys = new RecentKeys(maxKeys, (states) => {
       for (const state of states) if (!isUntouched(state, this.#now)) this.#keysForgotten += 1;
     });
@@ -199,7 +202,7 @@ export class Replay {
   #find(key: string, now: Microseconds): KeyState {
     let state = this.#keys.get(key);
     if (!state) {
-      const under = this.#overrides.get(key) ?? this.#default;
+      const under = this.#overrides.get(termsFor(this.#policy, key)) ?? this.#default;
       state = { under, local: [], ceiling: opened(under.ceiling, now) };
       this.#keys.add(key, state);
       this.#keysMet += 1;

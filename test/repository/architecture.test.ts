@@ -85,10 +85,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Subpath exports and programs stand on the public API.
   testing: [...FOUNDATION, 'index', 'ceiling', 'policy'],
   cluster: [...FOUNDATION, 'index', 'ceiling', 'policy', 'telemetry/observer'],
-  http: [...FOUNDATION, 'index'],
+  http: [...VOCABULARY, 'index'],
   middleware: [...FOUNDATION, 'index', 'http', 'key', 'verb'],
   outbound: [...FOUNDATION, 'index', 'http', 'verb'],
-  migration: [...FOUNDATION, 'index', 'http', 'verb'],
+  migration: [...VOCABULARY, 'index', 'http', 'verb'],
   simulation: [...FOUNDATION, 'index', 'testing', 'ceiling', 'policy', 'http', 'verb'],
 
   replay: [...FOUNDATION, 'algorithm', 'ceiling/exact', 'key', 'policy'],

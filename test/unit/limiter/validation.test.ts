@@ -161,6 +161,7 @@ describe('the options of createLimiter', () => {
     [{ callDeadlineMs: 4 }, 'Expected `callDeadlineMs` to be a number of ms from 5 to 120, got 4.'],
     [{ callDeadlineMs: '50' }, 'Expected `callDeadlineMs` to be a number of ms from 5 to 120, got "50".'],
     [{ callDeadlineMs: Number.NaN }, 'Expected `callDeadlineMs` to be a number of ms from 5 to 120, got NaN.'],
+    [{ blocksEveryMs: 49 }, 'Expected `blocksEveryMs` to be a whole number from 50 to 60,000, got 49.'],
     [{ maxKeys: 0 }, 'Expected `maxKeys` to be a whole number from 1 to 16,000,000, got 0.'],
     [{ maxKeys: 1e9 }, 'Expected `maxKeys` to be a whole number from 1 to 16,000,000, got 1000000000.'],
     [{ keyPrefix: 'a:b' }, 'Expected `keyPrefix` to be 1 to 32 characters of A–Z a–z 0–9 _ -, got "a:b".'],

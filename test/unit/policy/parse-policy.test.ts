@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidPolicyError } from '../../../src/errors.js';
 import { parsePolicies, parsePolicy } from '../../../src/policy/parse-policy.js';
-import { termsFor } from '../../../src/policy/policy.js';
+import { everyTerms, termsFor } from '../../../src/policy/policy.js';
 
 const rate = { rate: 1, burst: 1 };
 
@@ -53,13 +53,13 @@ describe('parsePolicy refuses, with the field, what was expected and what was gi
     ],
     [
       api({ celling: rate }),
-      'Expected a policy to have no fields but name, version, local, ceiling, concurrency, lease, outage, mode, inheritance, ' +
-        'storeLoss, overrides, got "celling". (policy "api")',
+      'Expected a policy to have no fields but name, version, local, ceiling, concurrency, mode, lease, outage, inheritance, ' +
+        'storeLoss, allow, deny, overrides, got "celling". (policy "api")',
     ],
     [
       api(JSON.parse('{"__proto__": {}}')),
-      'Expected a policy to have no fields but name, version, local, ceiling, concurrency, lease, outage, mode, inheritance, ' +
-        'storeLoss, overrides, got "__proto__". (policy "api")',
+      'Expected a policy to have no fields but name, version, local, ceiling, concurrency, mode, lease, outage, inheritance, ' +
+        'storeLoss, allow, deny, overrides, got "__proto__". (policy "api")',
     ],
 
     ...[-1, 1.5, Number.NaN, 2 ** 53, '3', null].map((version): [object, string] => [
@@ -285,6 +285,56 @@ describe('parsePolicy', () => {
     });
     expect(termsFor(policy, 'bad')).toEqual({ ...policy.terms, mode: 'deny', fence: 'api#bad' });
     expect(termsFor(policy, 'other')).toBe(policy.terms);
+  });
+
+  it('finds terms by key before pattern, by the most exact pattern, and of equals what denies first', () => {
+    const burst = (burst: number) => ({ local: { rate: 1, burst } });
+    const policy = parsePolicy({
+      name: 'api',
+      local: { rate: 1, burst: 1 },
+      deny: ['bad-*', '10.0.0.9', 'tie-*x'],
+      allow: ['*.internal', 'bad-but-paid', 'tie-x*'],
+      overrides: {
+        '*': burst(2),
+        'tenant-*': burst(3),
+        'tenant-7*': burst(4),
+        'tenant-77': burst(5),
+        'a\\*b': burst(6),
+      },
+    });
+    const found = (key: string) => {
+      const { local, mode } = termsFor(policy, key);
+      return mode === 'enforce' ? local?.burst : mode;
+    };
+    expect(['x', 'tenant-1', 'tenant-70', 'tenant-77', 'a*b', 'aab'].map(found)).toEqual([2, 3, 4, 5, 6, 2]);
+    expect(['bad-one', '10.0.0.9', 'a.internal', 'bad-but-paid', 'tie-xx'].map(found)).toEqual([
+      ...['deny', 'deny', 'allow', 'allow', 'deny'],
+    ]);
+    expect(termsFor(policy, 'tenant-1').fence).toBe('api#tenant-*');
+    expect(termsFor(policy, 'a*b').fence).toBe('api#a\\*b');
+    expect(termsFor(policy, 'bad-one')).toMatchObject({ fence: 'api#bad-*', local: { burst: 1 } });
+    expect(everyTerms(policy)).toHaveLength(12);
+    expect(parsePolicy(policy.document)).toEqual(policy);
+  });
+
+  it.each<[object, string]>([
+    [{ allow: 'a' }, 'Expected `allow` to be an array of texts, got "a".'],
+    [{ deny: ['a', 5] }, 'Expected `deny` to be an array of texts, got an array of 2.'],
+    [{ deny: [''] }, 'Expected a policy to have keys of 1 to 512 bytes, got one of 0.'],
+    [
+      { allow: ['a'], deny: ['a'] },
+      'Expected a policy to have each key once in `allow`, `deny` and `overrides`, got "a" twice.',
+    ],
+    [
+      { deny: ['a-*'], overrides: { 'a-*': { mode: 'allow' } } },
+      'Expected a policy to have each key once in `allow`, `deny` and `overrides`, got "a-*" twice.',
+    ],
+    [
+      { deny: Array.from({ length: 1_001 }, (_, i) => `${i}*`) },
+      'Expected a policy to have at most 1000 keys with a star, got 1001.',
+    ],
+  ])('refuses lists that are none, or that contradict each other: %o', (fields, message) => {
+    expect(messageOf(() => parsePolicy(api(fields)))).toContain(message);
   });
 
   it('treats "__proto__" and other names of Object.prototype as keys like any other', () => {
