@@ -1,6 +1,5 @@
 import type { CeilingStore } from './ceiling/ceiling-store.js';
 import type { GivenRedisClient } from './ceiling/node-redis.js';
-import { HeadgateError } from './errors.js';
 import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
 import { lacksMeters, loadMeters } from './limiter/local-tier.js';
 import type { LimiterOptions } from './limiter/options.js';
@@ -9,7 +8,6 @@ import { parsePolicies } from './policy/parse-policy.js';
 import { everyTerms, type Policy } from './policy/policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
-import { staticPolicySource } from './policy/static-source.js';
 import { diagnosticsObserver } from './telemetry/diagnostics.js';
 import { guardedObserver } from './telemetry/guarded-observer.js';
 import { type Observer, silentObserver } from './telemetry/observer.js';
@@ -33,7 +31,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   const random = options.random ?? Math.random;
   const instanceId = options.instanceId ?? randomId();
   const observed = diagnosticsObserver(await observerOf(options), instanceId);
-  const observer = withTrouble(observed, options.onTrouble ?? warnOnce());
+  const observer = withTrouble(observed, options.onTrouble ?? (await import('./telemetry/warn-once.js')).warnOnce());
   const store = await ceilingStore(options, observer);
   const source = await policySource(options).catch(async (error: unknown) => {
     await store.close();
@@ -49,6 +47,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     deadlineMs: options.callDeadlineMs ?? 100,
     maxKeys: options.maxKeys ?? 100_000,
     seatDesk: await seatDesk(policies),
+    Rereader: (await import('./limiter/rereader.js')).Rereader,
     Marks: (await import('./mark/mark-desk.js')).MarkDesk,
     blocksEveryMs: options.blocksEveryMs ?? 1_000,
     Fleet: store.leaseNow ? undefined : (await import('./lease/fleet.js')).Fleet,
@@ -103,7 +102,8 @@ async function seatDesk(policies: readonly Policy[]): Promise<SeatDeskClass | un
 
 async function policySource(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<PolicySource> {
   if (options.policySource) return options.policySource;
-  if (options.nats === undefined) return staticPolicySource(options.policies ?? []);
+  if (options.nats === undefined)
+    return (await import('./policy/static-source.js')).staticPolicySource(options.policies ?? []);
   const { natsPolicySource } = await import('./policy/nats-source.js');
   return natsPolicySource({ nats: options.nats });
 }
@@ -127,18 +127,5 @@ function withTrouble(observer: Observer, onTrouble: (error: Error) => void): Obs
       observer.trouble(error);
       people.trouble(error);
     },
-  };
-}
-
-/** Shows each message once as a warning of the process, where there is one. */
-function warnOnce(): (error: Error) => void {
-  const shown = new Set<string>();
-  return (error) => {
-    if (shown.has(error.message)) return;
-    shown.add(error.message);
-    globalThis.process?.emitWarning?.(error.message, {
-      type: 'HeadgateWarning',
-      ...(error instanceof HeadgateError && { code: error.code }),
-    });
   };
 }

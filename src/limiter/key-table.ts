@@ -77,14 +77,18 @@ export class KeyTable {
     return this.#pages.cells[pageOf(slot)] as Float64Array;
   }
 
-  /** The state of `key`, shaped by the policy in force. Checks a key only where it is new: the others have been. */
-  find(key: string, now: Milliseconds): KeyState {
-    return this.open(key, this.#index.get(key), now);
+  /**
+   * The state of `key`, shaped by the policy in force. Checks a key only where it is new: the others have been.
+   *
+   * @param sure whether it gets a place of its own though there may be no room
+   */
+  find(key: string, now: Milliseconds, sure?: boolean): KeyState {
+    return this.open(key, this.#index.get(key), now, sure);
   }
 
   /** The same, where it is known what {@link slotOf} says. */
-  open(key: string, slot: number | undefined, now: Milliseconds): KeyState {
-    return this.refresh(slot === undefined ? this.#admit(key, now) : (this.#pages.at(slot) as KeyState), now);
+  open(key: string, slot: number | undefined, now: Milliseconds, sure?: boolean): KeyState {
+    return this.refresh(slot === undefined ? this.#admit(key, now, sure) : (this.#pages.at(slot) as KeyState), now);
   }
 
   /** The state of an account's key, if it is still here. */
@@ -101,14 +105,11 @@ export class KeyTable {
     return state;
   }
 
-  /** Says anew until when a key is blocked. */
-  mark(state: KeyState): void {
+  /** Says anew until when a key is blocked. `reset`: it is as if it had never been asked for, but for what is leased. */
+  mark(state: KeyState, reset: boolean, now: Milliseconds): void {
     state.blockEnd = this.#parts.owner.blockEnd(state.key);
     state.plain = 0;
-  }
-
-  /** Makes a key as if it had never been asked for, but for what is leased. */
-  clear(state: KeyState, now: Milliseconds): void {
+    if (!reset) return;
     this.#fill(state, now);
     state.share = undefined;
     state.account?.forgive();
@@ -133,11 +134,11 @@ export class KeyTable {
     );
   }
 
-  #admit(key: string, now: Milliseconds): KeyState {
+  #admit(key: string, now: Milliseconds, sure: boolean | undefined): KeyState {
     checkKey(key);
     const { owner, maxKeys } = this.#parts;
     // Whoever has terms of its own keeps them, and a block its key: there are only as many as have been named.
-    const named = owner.policy.overrides.has(key) || owner.blockEnd(key) > now;
+    const named = sure || owner.policy.overrides.has(key) || owner.blockEnd(key) > now;
     if (this.size >= maxKeys && !named && !this.#makeRoom(now)) {
       const terms = termsFor(owner.policy, key);
       // Who is let through or turned away whatever happens needs no bucket.

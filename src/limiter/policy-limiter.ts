@@ -167,7 +167,10 @@ export class PolicyLimiter {
    */
   async reset(key: string): Promise<void> {
     checkKey(key);
-    return this.#marks.reset(this.policy.name, key);
+    return this.#marks.reset(this.policy.name, key, async () => {
+      const { account } = this.keys.find(key, this.teller.now(), true);
+      if (account) await this.#keeper.refill(account);
+    });
   }
 
   /** @internal */
@@ -186,21 +189,15 @@ export class PolicyLimiter {
     if (state?.account === account) this.teller.room.answered(state, this.teller.now());
   }
 
-  /** @internal A key has been blocked, or no longer is. */
-  marked(key: string): void {
+  /** @internal Something has been said about a key; `reset`: that it is to be as if it had never been asked for. */
+  marked(key: string, reset: boolean): void {
     const state = this.keys.peek(key);
-    if (state) this.keys.mark(state);
-    if (state) this.teller.room.serve(state, true, this.teller.now());
-    this.#desk()?.marked(this.policy.name, key);
-  }
-
-  /** @internal A key is to be as if it had never been asked for. */
-  cleared(key: string): void {
-    const state = this.keys.peek(key);
-    if (!state) return;
     const now = this.teller.now();
-    this.keys.clear(state, now);
-    this.teller.room.serve(state, true, now);
+    if (state) {
+      this.keys.mark(state, reset, now);
+      this.teller.room.serve(state, true, now);
+    }
+    this.#desk()?.marked(this.policy.name, key);
   }
 
   /** @internal A newer version is in force: whoever holds tokens or waits must hear of it; other keys at their next call. */

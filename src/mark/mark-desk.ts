@@ -16,10 +16,8 @@ import { MarkedKey } from './marked-key.js';
 
 /** A policy whose keys are marked. */
 export interface MarkedPolicy {
-  /** Told that a key has been blocked, or no longer is. */
-  marked(key: string): void;
-  /** Told that a key is to be as if it had never been asked for. */
-  cleared(key: string): void;
+  /** Told that a key has been blocked, or no longer is; `reset`: and is to be as if it had never been asked for. */
+  marked(key: string, reset: boolean): void;
 }
 
 /** What the desk is made of. */
@@ -108,11 +106,16 @@ export class MarkDesk {
     await this.#say(marked, { kind: 'unblock', policy, key }, 'The block is lifted');
   }
 
-  async reset(policy: string, key: string): Promise<void> {
+  /** @param refill fills the key's bucket at the store: before other instances hear that it is full */
+  async reset(policy: string, key: string, refill: () => Promise<void>): Promise<void> {
     const marked = this.#open(policy, key);
-    this.#hold(marked, NEVER);
-    this.#parts.policyOf(policy)?.cleared(key);
+    this.#hold(marked, NEVER, true);
+    const failure = await refill().then(
+      () => undefined,
+      (error: Error) => error,
+    );
     await this.#say(marked, { kind: 'reset', policy, key }, 'The key is reset');
+    if (failure) throw new CeilingError(`The ceiling was not filled: ${failure.message}`, { cause: failure });
   }
 
   close(): void {
@@ -144,10 +147,10 @@ export class MarkDesk {
   }
 
   /** Puts in force here what is about to be said to the fleet. */
-  #hold(marked: MarkedKey, end: Milliseconds): void {
+  #hold(marked: MarkedKey, end: Milliseconds, reset = false): void {
     marked.end = end;
     marked.calls += 1;
-    this.#parts.policyOf(marked.policy)?.marked(marked.key);
+    this.#tell(marked, reset);
   }
 
   /** @throws CeilingError where the store did not hear of it; what has been put in force here stays. */
@@ -196,12 +199,14 @@ export class MarkDesk {
     marked.era = era;
     marked.seq = mark.seq;
     const end = mark.until > now ? this.#parts.time.now() + leftOf(mark.until, now) : NEVER;
-    const policy = this.#parts.policyOf(marked.policy);
-    if (end !== marked.end) {
-      marked.end = end;
-      policy?.marked(marked.key);
-    }
-    if (mark.reset > Math.max(known, resetsAfter) && mark.reset !== marked.ownReset) policy?.cleared(marked.key);
+    const reset = mark.reset > Math.max(known, resetsAfter) && mark.reset !== marked.ownReset;
+    if (end === marked.end && !reset) return;
+    marked.end = end;
+    this.#tell(marked, reset);
+  }
+
+  #tell({ policy, key }: MarkedKey, reset: boolean): void {
+    this.#parts.policyOf(policy)?.marked(key, reset);
   }
 
   /** Sees to it that a key is forgotten when nothing needs to be known of it any more. */
@@ -272,7 +277,7 @@ export class MarkDesk {
       for (const marked of keys.values()) {
         if (marked.era !== this.#era || marked.seq > this.#seq || marked.calls > 0 || found.has(marked)) continue;
         marked.end = NEVER;
-        this.#parts.policyOf(marked.policy)?.marked(marked.key);
+        this.#tell(marked, false);
         this.#settle(marked);
       }
     }

@@ -1,6 +1,6 @@
 import type { Fields } from './fields.js';
 import { FrozenMap } from './frozen-map.js';
-import { literalLength, readPattern } from './pattern.js';
+import { readPattern } from './pattern.js';
 import type { OverrideDocument, PatternTerms, PolicyDocument, PolicyMode, Terms } from './policy.js';
 import { documentOf, readTiers, TIER_FIELDS, type Tiers, termsOf } from './tiers.js';
 
@@ -35,27 +35,24 @@ export function readOverrides(policy: Fields, policyName: string, defaults: Tier
   const given = fields && Array.from(fields.names(), (key) => readOverride(fields, key, policyName, defaults));
 
   const exact = new Map<string, Terms>();
-  const patterns: PatternTerms[] = [];
-  const named = new Set<string>();
+  const patterns = new Map<string, PatternTerms>();
   for (const { text, terms } of [...(deny ?? []), ...(allow ?? []), ...(given ?? [])]) {
     const pattern = readPattern(text);
-    const name = JSON.stringify(pattern);
-    if (named.has(name)) {
+    const [key = ''] = pattern;
+    const single = pattern.length === 1;
+    if (single ? exact.has(key) : patterns.has(text)) {
       throw policy.wrongTogether('each key once in `allow`, `deny` and `overrides`', `${JSON.stringify(text)} twice`);
     }
-    named.add(name);
-    const [key = ''] = pattern;
-    if (pattern.length === 1) exact.set(key, terms);
-    else patterns.push(Object.freeze({ pattern: Object.freeze(pattern), terms }));
+    if (single) exact.set(key, terms);
+    else patterns.set(text, Object.freeze({ pattern: Object.freeze(pattern), terms }));
   }
-  if (patterns.length > MOST_PATTERNS) {
-    throw policy.wrongTogether(`at most ${MOST_PATTERNS} keys with a star`, String(patterns.length));
+  if (patterns.size > MOST_PATTERNS) {
+    throw policy.wrongTogether(`at most ${MOST_PATTERNS} keys with a star`, String(patterns.size));
   }
-  // Of equally long ones the first stays first: what denies before what allows, and both before other terms.
-  patterns.sort((a, b) => literalLength(b.pattern) - literalLength(a.pattern));
   return {
     exact: new FrozenMap(exact),
-    patterns: Object.freeze(patterns),
+    // Of equally long ones the first stays first: what denies before what allows, and both before other terms.
+    patterns: Object.freeze([...patterns.values()].sort((a, b) => literalLength(b) - literalLength(a))),
     document: {
       ...(allow && { allow: textsOf(allow) }),
       ...(deny && { deny: textsOf(deny) }),
@@ -95,6 +92,11 @@ function readOverride(
 function checkKey(fields: Fields, text: string): void {
   const bytes = new TextEncoder().encode(text).length;
   if (bytes < 1 || bytes > KEY_BYTES) throw fields.wrongTogether('keys of 1 to 512 bytes', `one of ${bytes}`);
+}
+
+/** How much of a pattern is literal: the longer, the more exactly it says which keys are meant. */
+function literalLength({ pattern }: PatternTerms): number {
+  return pattern.join('').length;
 }
 
 function textsOf(entries: readonly Entry[]): string[] {

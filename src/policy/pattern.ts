@@ -22,11 +22,6 @@ export function readPattern(text: string): Pattern {
   return [...parts, part];
 }
 
-/** How much of a pattern is literal: the longer, the more exactly it says which keys are meant. */
-export function literalLength(pattern: Pattern): number {
-  return pattern.join('').length;
-}
-
 /** Whether `key` is one of those a pattern stands for. Looks at each part once, so that no key is costly. */
 export function matches(pattern: Pattern, key: string): boolean {
   const [first = '', ...rest] = pattern;

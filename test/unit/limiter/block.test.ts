@@ -3,7 +3,7 @@ import { CeilingError } from '../../../src/errors.js';
 import type { PolicyLimiter } from '../../../src/limiter/policy-limiter.js';
 import type { PolicyDocument } from '../../../src/policy/policy.js';
 import { ManualTime, MemoryCeiling, storeClock } from '../../../src/testing.js';
-import { peek, reserve, upTo } from '../../../src/verb/one-limit.js';
+import { peek, penalise, reserve, upTo } from '../../../src/verb/one-limit.js';
 import { decideAll } from '../../../src/verb/several.js';
 import { denied, limiterOf, remoteLimiterOf, soFar } from '../../support/limiter-under-test.js';
 import { RemoteCeiling } from '../../support/remote-ceiling.js';
@@ -27,7 +27,9 @@ async function remoteFleetOf(size: number, policy: Omit<PolicyDocument, 'name'> 
   const instances = [];
   for (let i = 0; i < size; i++) {
     const remote = new RemoteCeiling(time, 5, inner).withMarks();
-    instances.push(await started(remoteLimiterOf(policy, { time, remote }), time));
+    // Of one chance all would have one identity.
+    const random = () => (i + 1) / 10;
+    instances.push(await started(remoteLimiterOf(policy, { time, remote, random }), time));
   }
   return { time, inner, instances };
 }
@@ -292,5 +294,54 @@ describe('a reset', () => {
     expect(a.tryAcquire('other', 5)).toBe(true);
     expect(a.decide('k')).toMatchObject({ allowed: true, remaining: 4 });
     expect(b.tryAcquire('k', 5)).toBe(true);
+  });
+
+  it('fills the ceiling for the whole fleet: nobody holds on to what was said of the empty bucket', async () => {
+    const { time, instances } = await remoteFleetOf(2, { ceiling: { rate: 1, per: '1h', burst: 20 } });
+    const [a, b] = instances.map(({ api }) => api) as [PolicyLimiter, PolicyLimiter];
+    const drained = [a.acquire('k', { cost: 10 }), b.acquire('k', { cost: 10 })];
+    await time.advance(3_000);
+    for (const decision of await Promise.all(drained)) expect(decision.allowed).toBe(true);
+    const empty = [a.acquire('k'), b.acquire('k')];
+    await time.advance(50);
+    for (const decision of await Promise.all(empty)) expect(decision.allowed).toBe(false);
+    const waiting = b.acquire('k', { cost: 10, maxWaitMs: Number.POSITIVE_INFINITY });
+
+    const resetting = a.reset('k');
+    await time.advance(1_200);
+    await resetting;
+    expect(await soFar(waiting)).toMatchObject({ allowed: true });
+    const rest = a.acquire('k', { cost: 10, maxWaitMs: 5_000 });
+    await time.advance(5_000);
+    expect(await rest).toMatchObject({ allowed: true });
+    const over = [a.acquire('k'), b.acquire('k')];
+    await time.advance(50);
+    for (const decision of await Promise.all(over)) expect(decision.allowed).toBe(false);
+  });
+
+  it('fills a ceiling in this process at once, and forgets what is owed', async () => {
+    const { api } = await limiterOf({ ceiling: { rate: 1, per: '1h', burst: 5 } }, { maxKeys: 1 });
+    penalise(api, 'k', 8);
+    expect(api.tryAcquire('k')).toBe(false);
+    await api.reset('k');
+    expect(api.tryAcquire('k', 5)).toBe(true);
+    expect(api.tryAcquire('k')).toBe(false);
+    // Also of a key that has no place.
+    expect(api.tryAcquire('other')).toBe(true);
+    await api.reset('another');
+    expect(api.tryAcquire('another', 5)).toBe(true);
+  });
+
+  it('says so where the store does not hear of it, and has made the local tier full all the same', async () => {
+    const { time, instances } = await remoteFleetOf(1, { ...local, ceiling: { rate: 10, burst: 20 } });
+    const [{ api, remote }] = instances as [(typeof instances)[0]];
+    const drained = api.acquire('k', { cost: 5 });
+    await time.advance(20);
+    expect((await drained).allowed).toBe(true);
+    remote.fate = 'lose-call';
+    const resetting = api.reset('k').catch((error: Error) => error);
+    await time.advance(300);
+    expect(await resetting).toMatchObject({ code: 'HEADGATE_CEILING' });
+    expect(peek(api, 'k', 5)).not.toMatchObject({ limitedBy: 'local' });
   });
 });

@@ -39,7 +39,7 @@ class Instance {
       observer: { trouble: (error) => this.troubles.push(error) },
       deadlineMs: 100,
       blocksEveryMs: EVERY_MS,
-      policyOf: () => ({ marked: () => {}, cleared: (key) => this.cleared.push(key) }),
+      policyOf: () => ({ marked: (key, reset) => reset && this.cleared.push(key) }),
     });
     void this.desk.begin();
   }
@@ -96,7 +96,7 @@ describe('instances that block, unblock and reset whatever they like', () => {
           if (what === 'block') quietly(instance.desk.block('api', key, forMs));
           else if (what === 'ladder') quietly(instance.desk.block('api', key, [300, 5_000, 50_000]));
           else if (what === 'unblock') quietly(instance.desk.unblock('api', key));
-          else if (what === 'reset') quietly(instance.desk.reset('api', key));
+          else if (what === 'reset') quietly(instance.desk.reset('api', key, async () => {}));
           else if (what === 'failover') {
             // With all its data, under another identity. Who can't ask then keeps what it knows to its end.
             for (const other of instances) other.asked = 'answer';
@@ -129,13 +129,13 @@ describe('instances that block, unblock and reset whatever they like', () => {
     const { time, instances } = fleetOf(3);
     const [a, b, c] = instances as [Instance, Instance, Instance];
     await time.advance(20);
-    void a.desk.reset('api', 'k');
+    void a.desk.reset('api', 'k', async () => {});
     await time.advance(20);
     // Before it has heard of the first: what it says itself must not hide that.
     void b.desk.block('api', 'k', 5_000);
     await time.advance(3 * EVERY_MS);
     expect([a.cleared, b.cleared, c.cleared]).toEqual([['k'], ['k'], ['k']]);
-    void c.desk.reset('api', 'k');
+    void c.desk.reset('api', 'k', async () => {});
     await time.advance(3 * EVERY_MS);
     expect([a.cleared, b.cleared, c.cleared]).toEqual([
       ['k', 'k'],
@@ -149,7 +149,7 @@ describe('instances that block, unblock and reset whatever they like', () => {
     const { time, instances } = fleetOf(3);
     const [a, b, c] = instances as [Instance, Instance, Instance];
     await time.advance(20);
-    void a.desk.reset('api', 'k');
+    void a.desk.reset('api', 'k', async () => {});
     await time.advance(20);
     void b.desk.block('api', 'k', 5_000);
     await time.advance(20);
