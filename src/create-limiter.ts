@@ -8,9 +8,8 @@ import { parsePolicies } from './policy/parse-policy.js';
 import { everyTerms, type Policy } from './policy/policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
-import { diagnosticsObserver } from './telemetry/diagnostics.js';
-import { guardedObserver } from './telemetry/guarded-observer.js';
-import { type Observer, silentObserver } from './telemetry/observer.js';
+import { staticPolicySource } from './policy/static-source.js';
+import type { Observer } from './telemetry/observer.js';
 import { randomId, systemTime } from './time.js';
 import { VERSION } from './version.js';
 
@@ -30,8 +29,15 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   const time = options.time ?? systemTime;
   const random = options.random ?? Math.random;
   const instanceId = options.instanceId ?? randomId();
-  const observed = diagnosticsObserver(await observerOf(options), instanceId);
-  const observer = withTrouble(observed, options.onTrouble ?? (await import('./telemetry/warn-once.js')).warnOnce());
+  const { composeObserver } = await import('./telemetry/compose-observer.js');
+  const observer = await composeObserver({
+    instanceId,
+    version: VERSION,
+    time: options.time,
+    observer: options.observer,
+    telemetry: options.telemetry,
+    onTrouble: options.onTrouble,
+  });
   const store = await ceilingStore(options, observer);
   const source = await policySource(options).catch(async (error: unknown) => {
     await store.close();
@@ -47,7 +53,6 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     deadlineMs: options.callDeadlineMs ?? 100,
     maxKeys: options.maxKeys ?? 100_000,
     seatDesk: await seatDesk(policies),
-    Rereader: (await import('./limiter/rereader.js')).Rereader,
     Marks: (await import('./mark/mark-desk.js')).MarkDesk,
     blocksEveryMs: options.blocksEveryMs ?? 1_000,
     Fleet: store.leaseNow ? undefined : (await import('./lease/fleet.js')).Fleet,
@@ -102,30 +107,7 @@ async function seatDesk(policies: readonly Policy[]): Promise<SeatDeskClass | un
 
 async function policySource(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<PolicySource> {
   if (options.policySource) return options.policySource;
-  if (options.nats === undefined)
-    return (await import('./policy/static-source.js')).staticPolicySource(options.policies ?? []);
+  if (options.nats === undefined) return staticPolicySource(options.policies ?? []);
   const { natsPolicySource } = await import('./policy/nats-source.js');
   return natsPolicySource({ nats: options.nats });
-}
-
-async function observerOf(options: LimiterOptions): Promise<Observer> {
-  if (options.observer) return guardedObserver(options.observer);
-  if (options.telemetry === false) return silentObserver;
-  const { loadOpenTelemetry, openTelemetryObserver } = await import('./telemetry/open-telemetry.js');
-  const api = await loadOpenTelemetry();
-  return api
-    ? openTelemetryObserver(api, { version: VERSION, ...(options.time && { time: options.time }) })
-    : silentObserver;
-}
-
-/** An observer, guarded already, whose troubles are also told to people. */
-function withTrouble(observer: Observer, onTrouble: (error: Error) => void): Observer {
-  const people = guardedObserver({ ...silentObserver, trouble: onTrouble });
-  return {
-    ...observer,
-    trouble(error) {
-      observer.trouble(error);
-      people.trouble(error);
-    },
-  };
 }

@@ -17,7 +17,7 @@ import type { KeyState } from './key-state.js';
 import { lacksMeters, loadMeters } from './local-tier.js';
 import { PolicyLimiter } from './policy-limiter.js';
 import { PolicyState } from './policy-state.js';
-import type { Rereader } from './rereader.js';
+import { Rereader } from './rereader.js';
 
 /** {@link SeatDesk}, not loaded yet. */
 export type SeatDeskClass = new (parts: SeatDeskParts) => SeatDesk;
@@ -39,7 +39,6 @@ export interface LimiterParts {
   /** Given where a policy is known to need it, so that nobody waits for it to be loaded. */
   readonly seatDesk: SeatDeskClass | undefined;
   readonly Fleet: typeof Fleet | undefined;
-  readonly Rereader: typeof Rereader;
   readonly Marks: typeof MarkDesk;
   readonly blocksEveryMs: Milliseconds;
 }
@@ -67,7 +66,7 @@ export class Limiter {
     this.#parts = parts;
     this.instanceId = parts.instanceId;
     this.policies = new PolicyBook(parts);
-    this.#rereader = new parts.Rereader(parts);
+    this.#rereader = new Rereader(parts);
     this.#keeper = new Keeper({
       ...parts,
       accounts: () => this.#accounts(),
