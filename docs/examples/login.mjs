@@ -1,5 +1,5 @@
-// A login that makes guessing slow: the longer somebody guesses at an account, the longer each further guess has to wait.
-// Five attempts go through at once, then one every 12 seconds, after 20 one every 3 minutes, after 50 one every half an hour.
+// A login that makes guessing slow: five attempts go through at once. Who makes more is blocked, on all instances: for a
+// minute, the next time for five, and then for an hour each time.
 //
 //   REDIS_URL=redis://127.0.0.1:6379 node docs/examples/login.mjs
 //   curl -i -H 'content-type: application/json' -d '{"name":"ada","password":"guess"}' http://127.0.0.1:3000/login
@@ -20,15 +20,26 @@ const isShort = (text) => typeof text === 'string' && text.length >= 1 && text.l
 
 const limiter = await createLimiter({
   policies: [
-    { name: 'login-minute', ceiling: { rate: 5, per: '1m', burst: 5 } },
-    { name: 'login-hour', ceiling: { rate: 20, per: '1h', burst: 20 } },
-    { name: 'login-day', ceiling: { rate: 50, per: '1d', burst: 50 } },
+    { name: 'login-account', ceiling: { rate: 5, per: '1m', burst: 5 } },
     // Whoever tries one password on many accounts.
     { name: 'login-address', ceiling: { rate: 30, per: '1m', burst: 30 } },
   ],
   redis: process.env.REDIS_URL,
   newStore: 'full', // this Redis is new, and has not lost what it knew
 });
+
+const BLOCKS = [60_000, 300_000, 3_600_000];
+const A_DAY = 86_400_000;
+
+/** Blocks whoever has used up its attempts, and answers for how long. */
+async function block({ policy, key }) {
+  try {
+    const { forMs } = await limiter.policy(policy).block(key, BLOCKS, { forgetAfterMs: A_DAY });
+    return forMs;
+  } catch {
+    return BLOCKS[0]; // Redis is away: blocked on this instance, for as long as the first step
+  }
+}
 
 const app = express();
 app.set('trust proxy', 'loopback'); // the proxies in front of this service, and nobody else
@@ -41,16 +52,16 @@ app.post('/login', async (request, response) => {
     return;
   }
   const limits = [
-    { policy: 'login-minute', key: name },
-    { policy: 'login-hour', key: name },
-    { policy: 'login-day', key: name },
+    { policy: 'login-account', key: name },
     { policy: 'login-address', key: addressKey(request.ip) ?? 'unknown' },
   ];
 
   // Charged before the password is looked at: else all guesses that come at once would be looked at.
   const decision = await acquireAll(limiter, limits);
   if (!decision.allowed) {
-    response.set('Retry-After', String(retryAfterSeconds(decision.denied.retryAfterMs ?? 60_000)));
+    const { reason, retryAfterMs = 60_000 } = decision.denied;
+    const waitMs = reason === 'empty' ? await block(limits[decision.deniedBy]) : retryAfterMs;
+    response.set('Retry-After', String(retryAfterSeconds(waitMs)));
     response.status(429).json({ error: 'Too many attempts.' });
     return;
   }

@@ -93,9 +93,13 @@ export class HeadgateStore {
     return count.hits === 0 ? undefined : infoOf(count);
   }
 
-  /** @throws {InvalidOptionError} always: a bucket is not filled by hand. */
-  async resetKey(_key: string): Promise<void> {
-    throw new InvalidOptionError('Expected no `resetKey` with a store of headgate: publish an override for the key.');
+  /**
+   * Makes a key as if it had never been asked for, over the whole fleet.
+   *
+   * @throws {CeilingError} where the store could not be told
+   */
+  resetKey(key: string): Promise<void> {
+    return this.#policy.reset(key);
   }
 }
 

@@ -114,7 +114,7 @@ describe('docs/examples/login', () => {
     expect(guesses.map(({ status }) => status).filter((status) => status === 401)).toHaveLength(5);
     const refused = guesses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(3);
-    for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThan(50);
 
     // The right password must wait as well, or it could be told from the wrong ones.
     expect((await logIn(0, { name: 'ada', password: 'lovelace' })).status).toBe(429);

@@ -119,6 +119,17 @@ describe('the store of express-rate-limit', () => {
     for (let i = 0; i < 2; i += 1) expect((await limit.getKey('a'))?.totalHits).toBe(3);
   });
 
+  it('makes a key as new that is reset', async () => {
+    const { limiter } = await limiterOf({ local: { rate: 1, per: '1h', burst: 2 } });
+    const store = new HeadgateStore(limiter, 'api');
+    const limit = rateLimit({ limit: 2, store });
+    for (const key of ['a', 'a', 'a', 'b', 'b']) await store.increment(key);
+    limit.resetKey('a');
+    await eventually(async () => (await limit.getKey('a')) === undefined, 'nothing is counted any more');
+    expect((await store.increment('a')).totalHits).toBe(1);
+    expect((await store.increment('b')).totalHits).toBeGreaterThan(2);
+  });
+
   it('denies whatever a `limit` says that is a function', async () => {
     const { limiter } = await limiterOf({ local: { rate: 1, burst: 2 } });
     const store = new HeadgateStore(limiter, 'api');
