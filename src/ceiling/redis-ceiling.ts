@@ -10,7 +10,7 @@ import { connectRedis } from './redis-connection.js';
 import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
 import { RedisMarks } from './redis-marks.js';
 import { RedisPace } from './redis-pace.js';
-import { isOverData, runScript } from './redis-script.js';
+import { partOf, repliesTo, replyAt, runScript } from './redis-script.js';
 import { RedisSeats } from './redis-seats.js';
 import { type ServerTrouble, troubleWith } from './redis-server-check.js';
 import { heartbeatScript, leaseScript } from './scripts.generated.js';
@@ -146,9 +146,7 @@ export class RedisCeiling implements CeilingStore {
     const answers = new Map(batches.map((batch) => [batch, this.#send(batch)]));
     return places.map(async (place) => {
       if ('error' in place) throw place.error;
-      const reply = (await answers.get(place.batch))?.[place.index];
-      if (reply instanceof Error) throw reply;
-      return reply as LeaseReply;
+      return replyAt(answers.get(place.batch), place.index);
     });
   }
 
@@ -172,26 +170,9 @@ export class RedisCeiling implements CeilingStore {
     this.#disconnect?.();
   }
 
-  /**
-   * The replies to a batch. Where the script fails over what it finds under one of the keys, which somebody else has
-   * written to, each call is sent again by itself, so that it fails alone: who has been served is told the same once more.
-   */
-  async #send(batch: Batch): Promise<(LeaseReply | Error)[]> {
-    try {
-      return await this.#execute(batch);
-    } catch (error) {
-      const { cause } = error as Error;
-      // Without a cause it is an answer that can't be read.
-      if (batch.size === 1 || !(cause === undefined || isOverData(cause))) throw error;
-      return Promise.all(
-        batch.headers.map((_, index) =>
-          this.#execute(only(batch, index)).then(
-            ([reply]) => reply as LeaseReply,
-            (error: Error) => error,
-          ),
-        ),
-      );
-    }
+  #send(batch: Batch): Promise<(LeaseReply | Error)[]> {
+    const { size } = batch;
+    return repliesTo(batch, { size, only: (index) => only(batch, index), execute: (batch) => this.#execute(batch) });
   }
 
   async #execute(batch: Batch): Promise<LeaseReply[]> {
@@ -255,6 +236,10 @@ export class RedisCeiling implements CeilingStore {
 
 /** One call of a batch. */
 function only({ headers, keys, args, size }: Batch, index: number): Batch {
-  const each = <T>(all: readonly T[]): T[] => all.slice((index * all.length) / size, ((index + 1) * all.length) / size);
-  return { headers: each(headers), keys: each(keys), args: each(args), size: 1 };
+  return {
+    headers: partOf(headers, index, size),
+    keys: partOf(keys, index, size),
+    args: partOf(args, index, size),
+    size: 1,
+  };
 }

@@ -2,7 +2,7 @@ import { CeilingError, show } from '../errors.js';
 import { partitionOf } from './ceiling-store.js';
 import type { PaceCall, PaceReply, PaceStore } from './pace-store.js';
 import type { RedisClient } from './redis-client.js';
-import { runScript } from './redis-script.js';
+import { partOf, repliesTo, replyAt, runScript } from './redis-script.js';
 import { paceScript } from './scripts.generated.js';
 
 /** Calls in one script, so that nobody else waits for long. */
@@ -45,10 +45,17 @@ export class RedisPace implements PaceStore {
       return { batch, index };
     });
     const answers = new Map(batches.map((batch) => [batch, this.#send(batch)]));
-    return places.map(async ({ batch, index }) => (await answers.get(batch))?.[index] as PaceReply);
+    return places.map(({ batch, index }) => replyAt(answers.get(batch), index));
   }
 
-  async #send({ keys, args }: Batch): Promise<PaceReply[]> {
+  #send(batch: Batch): Promise<(PaceReply | Error)[]> {
+    const { keys, args } = batch;
+    const size = keys.length;
+    const only = (index: number): Batch => ({ keys: partOf(keys, index, size), args: partOf(args, index, size) });
+    return repliesTo(batch, { size, only, execute: (batch) => this.#execute(batch) });
+  }
+
+  async #execute({ keys, args }: Batch): Promise<PaceReply[]> {
     let answer: unknown;
     try {
       answer = await runScript(this.#client, paceScript, keys, args);

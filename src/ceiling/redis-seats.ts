@@ -1,7 +1,7 @@
 import { CeilingError, show } from '../errors.js';
 import { partitionOf } from './ceiling-store.js';
 import type { RedisClient } from './redis-client.js';
-import { runScript } from './redis-script.js';
+import { partOf, repliesTo, replyAt, runScript } from './redis-script.js';
 import { seatsScript } from './scripts.generated.js';
 import type { SeatCall, SeatReply, SeatStore } from './seat-store.js';
 
@@ -44,10 +44,17 @@ export class RedisSeats implements SeatStore {
       return { batch, index };
     });
     const answers = new Map(batches.map((batch) => [batch, this.#send(batch)]));
-    return places.map(async ({ batch, index }) => (await answers.get(batch))?.[index] as SeatReply);
+    return places.map(({ batch, index }) => replyAt(answers.get(batch), index));
   }
 
-  async #send({ keys, args }: Batch): Promise<SeatReply[]> {
+  #send(batch: Batch): Promise<(SeatReply | Error)[]> {
+    const { keys, args } = batch;
+    const size = keys.length;
+    const only = (index: number): Batch => ({ keys: partOf(keys, index, size), args: partOf(args, index, size) });
+    return repliesTo(batch, { size, only, execute: (batch) => this.#execute(batch) });
+  }
+
+  async #execute({ keys, args }: Batch): Promise<SeatReply[]> {
     let answer: unknown;
     try {
       answer = await runScript(this.#client, seatsScript, keys, args);

@@ -8,6 +8,8 @@ import { createLimiter } from '../../src/index.js';
 import { memoryPolicySource } from '../../src/testing.js';
 import { MICRO } from '../../src/units.js';
 import { leaseCall } from '../contract/ceiling-store.js';
+import { paceCall } from '../contract/pace-store.js';
+import { seatCall } from '../contract/seat-store.js';
 import { eventually } from '../support/eventually.js';
 import { RedisServer } from '../support/redis-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -137,6 +139,29 @@ describe('a bucket’s key', () => {
       const rest = others.map(({ key }) => leaseCall({ key, need: 6 * MICRO }));
       expect((await Promise.all(store.lease(rest))).map(granted)).toEqual(Array(70).fill(6 * MICRO));
       await admin.del(bucket);
+    }
+  });
+
+  it('that is spoilt fails alone among seats and slots too, and nobody is served twice (C100)', async () => {
+    const store = await ceiling(server.url);
+    await Promise.all([
+      store.seats.hold([seatCall({ key: 'spoilt' })])[0],
+      store.pacer.pace([paceCall({ key: 'spoilt' })])[0],
+    ]);
+    for (const key of [...(await admin.keys('*:s:*')), ...(await admin.keys('*:p:*'))]) await replaceByList(key);
+
+    const seats = Array.from({ length: 20 }, () => seatCall({ want: 4 }));
+    const [spoiltSeat, ...held] = store.seats.hold([seatCall({ key: 'spoilt' }), ...seats]);
+    await expect(spoiltSeat).rejects.toThrow(CeilingError);
+    expect((await Promise.all(held)).map(({ granted, taken }) => [granted, taken])).toEqual(Array(20).fill([4, 4]));
+
+    const waits = Array.from({ length: 20 }, () => paceCall({ costs: [MICRO, MICRO] }));
+    const paced = store.pacer.pace([...waits, paceCall({ key: 'spoilt' })]);
+    await expect(paced.pop()).rejects.toThrow(CeilingError);
+    for (const { now, slots } of await Promise.all(paced)) {
+      expect(slots.length).toBe(2);
+      // The first goes at once, as it does where nobody has come before.
+      expect(slots[0]).toBeLessThanOrEqual(now);
     }
   });
 
