@@ -1,7 +1,7 @@
 import { InvalidOptionError, show } from '../errors.js';
 import { type AcquireAllOptions, checkPatience } from '../limiter/acquire-options.js';
 import { type Allowed, type Decision, type Denied, isAllowed, type Verdict } from '../limiter/decision.js';
-import { ATTEMPT } from '../limiter/judge.js';
+import { ATTEMPT, type Attempt } from '../limiter/judge.js';
 import type { KeyState } from '../limiter/key-state.js';
 import type { Limiter } from '../limiter/limiter.js';
 import type { Teller } from '../limiter/teller.js';
@@ -36,6 +36,9 @@ export interface NotAllAllowed {
 /** The answer to several limits at once. */
 export type JointDecision = AllAllowed | NotAllAllowed;
 
+/** What a limit was waited for may be gone when another has been waited for. */
+const ROUNDS_A_LIMIT = 2;
+
 /** A limit as it stands at its teller, checked. */
 interface Part {
   readonly teller: Teller;
@@ -63,7 +66,7 @@ interface Refusal {
  */
 export function decideAll(limiter: Limiter, limits: readonly Limit[]): JointDecision {
   const parts = partsOf(limiter, limits);
-  return answer(parts, attempt(parts, undefined));
+  return answer(parts, attempt(parts, ATTEMPT.only, undefined));
 }
 
 /**
@@ -84,17 +87,17 @@ export async function acquireAll(
     signal?.throwIfAborted();
     // Anew each time: a key that nobody asks for is dropped, also while one waits for another.
     const parts = partsOf(limiter, limits);
-    const outcome = attempt(parts, turn);
+    const outcome = attempt(parts, maxWaitMs === 0 ? ATTEMPT.only : ATTEMPT.first, turn);
     if (outcome.allowed) return answer(parts, outcome);
     const { first, longest } = outcome;
     const now = (parts[0] as Part).teller.now();
     if (maxWaitMs !== undefined) deadline ??= now + maxWaitMs;
     const part = parts[first.index] as Part;
     const patience = deadline === undefined ? undefined : Math.max(0, deadline - now);
-    // Without patience each limit may wait for an answer of the store, once.
+    // Without patience each limit may wait for answers of the store as often as a single acquire does.
     const hopeless =
       patience === undefined
-        ? round >= parts.length
+        ? round >= ROUNDS_A_LIMIT * parts.length
         : patience === 0 || waitOf(parts[longest.index] as Part, longest.verdict) > patience;
     if (hopeless) return answer(parts, outcome);
     const waited = await turnOf(part, first.verdict, patience, signal);
@@ -107,10 +110,10 @@ export async function acquireAll(
 }
 
 /** @param turn which limit has been waited for: it need not stand behind those who still wait */
-function attempt(parts: readonly Part[], turn: number | undefined): Outcome {
+function attempt(parts: readonly Part[], kind: Attempt, turn: number | undefined): Outcome {
   const verdicts: Verdict[] = [];
   for (const [index, part] of parts.entries()) {
-    const verdict = charge(part, index === turn);
+    const verdict = charge(part, index === turn ? ATTEMPT.again : kind, index === turn);
     verdicts.push(verdict);
     if (isAllowed(verdict) || part.state.terms.mode === 'shadow') continue;
     for (const [i, verdict] of verdicts.entries()) {
@@ -142,10 +145,10 @@ function waitOf({ teller, state, micro }: Part, verdict: Verdict): Milliseconds 
 }
 
 /** Charges a part, uncounted; one whose turn has come need not stand behind those who still wait. */
-function charge({ teller, state, cost, micro }: Part, itsTurn: boolean): Verdict {
+function charge({ teller, state, cost, micro }: Part, kind: Attempt, itsTurn: boolean): Verdict {
   const now = teller.now();
   return itsTurn || state.waiters === undefined
-    ? teller.judge.judge(state, cost, micro, now, itsTurn ? ATTEMPT.again : ATTEMPT.only)
+    ? teller.judge.judge(state, cost, micro, now, kind)
     : teller.judge.behind(state, cost, micro, now);
 }
 

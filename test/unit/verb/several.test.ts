@@ -152,6 +152,27 @@ describe('waiting for several limits at once', () => {
     expect([a?.allowed, a?.tokensSpent, b?.allowed, b?.tokensSpent]).toEqual([1, 3, 1, 3]);
   });
 
+  it('asks the store for what is needed, and for nothing on behalf of those who wait', async () => {
+    const policies = [
+      { name: 'client', ceiling: { rate: 10, burst: 10 } },
+      { name: 'all', ceiling: { rate: 100, burst: 100 } },
+    ];
+    const { limiter, time, remote } = await remoteLimiterOf(policies[0] as never, { policies });
+    const waits = Array.from({ length: 8 }, (_, i) =>
+      acquireAll(limiter, [
+        { policy: 'client', key: `client ${i}` },
+        { policy: 'all', key: 'all' },
+      ]),
+    );
+    await time.advance(60);
+    expect(
+      (await Promise.all(waits.map((wait) => soFar(wait)))).map((one) => one !== 'pending' && one.allowed),
+    ).toEqual(Array(8).fill(true));
+    // One for each client, and one for what they all ask of the other.
+    const needs = remote.calls.filter(({ need }) => need > 0).map(({ policy, need }) => [policy, need]);
+    expect(needs).toEqual([...Array(8).fill(['client', 1_000_000]), ['all', 8_000_000]]);
+  });
+
   it('never charges some of them only, whatever else goes on', async () => {
     const step = fc.record({
       what: fc.constantFrom('all', 'all', 'wait', 'user', 'tenant', 'abort'),
