@@ -37,3 +37,19 @@ describe('a herd of 2,000 that was denied together, and obeys', () => {
     }
   });
 });
+
+describe('those who wait in fifty instances at once', () => {
+  it.each([
+    ['bucket', { rate: 400, burst: 400 }],
+    ['window', { algorithm: 'fixed-window' as const, limit: 400, window: '1s' as const }],
+  ])('do not come to the ceiling at one moment, though they wake when they are told: a %s', async (_, ceiling) => {
+    const { series, groups } = await simulate({
+      duration: '8s',
+      sample: '10ms',
+      policies: [{ name: 'api', ceiling }],
+      fleet: [{ instances: 50, traffic: { rate: 15, maxWaitMs: 2_000 } }],
+    });
+    expect(groups[0]?.waited).toBeGreaterThan(1_000);
+    expect(Math.max(...series.storeCalls.slice(200))).toBeLessThanOrEqual(15);
+  });
+});
