@@ -23,3 +23,26 @@ export const CELL = {
 
 /** Cells of a row. */
 export const CELLS_A_KEY = 10;
+
+/**
+ * What the keeper must remember of a lease besides: a row of its own, in pages that only keys with a ceiling have. Nothing
+ * of it is looked at where the wallet suffices.
+ */
+export const LEASE_CELL = {
+  known: 0,
+  level: 1,
+  toldHorizonMs: 2,
+  retryAt: 3,
+  incarnation: 4,
+  certainUntil: 5,
+  taken: 6,
+  demandSum: 7,
+  demandSpanMs: 8,
+  demandAt: 9,
+  wakeAt: 10,
+  recordUntil: 11,
+  demandFirst: 12,
+} as const;
+
+/** Cells of such a row. */
+export const CELLS_A_LEASE = 13;

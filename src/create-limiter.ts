@@ -3,6 +3,7 @@ import type { GivenRedisClient } from './ceiling/node-redis.js';
 import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
 import { lacksMeters, loadMeters } from './limiter/local-tier.js';
 import type { LimiterOptions } from './limiter/options.js';
+import { MarkDesk } from './mark/mark-desk.js';
 import type { NatsConnection } from './policy/nats-client.js';
 import { parsePolicies } from './policy/parse-policy.js';
 import { everyTerms, type Policy } from './policy/policy.js';
@@ -53,7 +54,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     deadlineMs: options.callDeadlineMs ?? 100,
     maxKeys: options.maxKeys ?? 100_000,
     seatDesk: await seatDesk(policies),
-    Marks: (await import('./mark/mark-desk.js')).MarkDesk,
+    Marks: MarkDesk,
     blocksEveryMs: options.blocksEveryMs ?? 1_000,
     Fleet: store.leaseNow ? undefined : (await import('./lease/fleet.js')).Fleet,
     store,

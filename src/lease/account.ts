@@ -1,17 +1,13 @@
-import { CELL, CELLS_A_KEY } from '../cells.js';
 import { type Policy, type Terms, termsFor } from '../policy/policy.js';
 import type { PolicyCounters } from '../telemetry/observer.js';
 import type { Microseconds, MicroTokens, Milliseconds } from '../units.js';
+import { Errand, type Filled, type Flight, NO_ERRAND, NOBODY } from './errand.js';
 import { horizonOf, reviewAt, unusedAt } from './keeping.js';
-import { Demand, type Share } from './sizing.js';
-import type { StoreClock } from './store-clock.js';
-import type { Sleeper } from './wake-queue.js';
-import type { Wallet } from './wallet.js';
+import { type LeasePlace, LeaseRow } from './lease-row.js';
+import type { ShareBucket } from './share-bucket.js';
+import { addDemand, type Share } from './sizing.js';
+import type { StoreClock, StoreClocks } from './store-clock.js';
 import { ledgerSuffix } from './window-call.js';
-
-// Here, so that they are constants to the compiler, which those of another module are not.
-const { balance: BALANCE, endsAt: ENDS_AT, lowWater: LOW_WATER, attempted: ATTEMPTED } = CELL;
-const { blockedUntil: BLOCKED_UNTIL, unmet: UNMET, activeAt: ACTIVE_AT } = CELL;
 
 /** The policy an account draws under, shared by all its keys; replaced in place when a newer version arrives. */
 export interface LeasedPolicy {
@@ -19,33 +15,11 @@ export interface LeasedPolicy {
   readonly counters: PolicyCounters;
 }
 
-/** Told once how it went with the bucket that was to be filled. */
-export type Filled = (error?: Error) => void;
-
-/** Nobody wants to be told. */
-export const NOBODY: readonly Filled[] = Object.freeze([]);
-
-/** After a failed call an account pauses this long for each failure in a row, up to twice as long at random. */
+/** After a failed call an account pauses this long for each failure in a row, and no longer; up to twice as long at random. */
 export const RETRY_MS: Milliseconds = 20;
+export const LONGEST_RETRY_MS: Milliseconds = 500;
 /** Refunds that nobody waits for are gathered for so long: a call for each would report what is under way as spent. */
 const REFUND_MS: Milliseconds = 100;
-
-/** A call that has been sent and neither answered nor given up. */
-export interface Flight {
-  readonly seq: number;
-  readonly sentAt: Milliseconds;
-  readonly leaseMs: Milliseconds;
-  readonly returned: MicroTokens;
-  readonly refund: MicroTokens;
-  /** Told whether it filled the bucket. */
-  readonly refills: readonly Filled[];
-  /** What the first of those who need tokens lacked. */
-  readonly head: MicroTokens;
-  /** The outage it pays for; 0: none. */
-  readonly since: Microseconds;
-  /** Told once, when the call is answered, given up or void. */
-  settle: () => void;
-}
 
 /**
  * Under which name the store keeps a bucket: where a policy shadows, apart from where it is enforced; and where its
@@ -65,8 +39,11 @@ export function ledgerName(policy: Policy, terms: Terms): string {
  *     dry       the last lease was spent; the next call is due at `blockedUntil` or is under way
  *     expired   the last lease ended with tokens in it
  *     degraded  calls fail; the policy's outage mode answers once no live tokens are left
+ *
+ * There may be a million: its numbers lie in a row, and what only matters while something is under way in an errand, which
+ * it gives up as soon as that is done.
  */
-export class Account implements Wallet, Sleeper, Share {
+export class Account extends LeaseRow implements Share {
   readonly key: string;
   readonly owner: LeasedPolicy;
   readonly clock: StoreClock;
@@ -76,148 +53,156 @@ export class Account implements Wallet, Sleeper, Share {
   /** Where its bucket is kept. For good: a wallet must never be reported to another bucket. */
   readonly ledger: string;
 
-  #cells: Float64Array;
-  #first: number;
-  /** What the store takes this holder to hold, or less: the balance can come back up to this without anybody's leave. */
-  known: MicroTokens = 0;
-  /** Charged without having been there: paid out of what is granted next. */
-  debt: MicroTokens = 0;
-  /** Spent as far as the store knows, and to be given back by it; nothing of it was spent before `refundSince` there. */
-  refund: MicroTokens = 0;
-  refundSince: Microseconds = 0;
-  /** Whom to tell when that has filled the bucket. */
-  refills: readonly Filled[] = NOBODY;
-  /** Until then the store is certain to have a record of this holder, without which it believes no refund. */
-  recordUntil: Milliseconds = Number.NEGATIVE_INFINITY;
-  /** Costs of all waiting callers together, and of the first; what a caller that does not wait missed. */
-  waiting: MicroTokens = 0;
-  waitingHead: MicroTokens = 0;
-  missed: MicroTokens = 0;
-
-  readonly demand: Demand;
-  level = 0;
-  /** The span of demand to hold ready, as the last reply said. */
-  toldHorizonMs: Milliseconds = 0;
-  /** When the unmet need could be met at the earliest, as the last reply said. */
-  retryAt: Milliseconds = 0;
-  flight: Flight | undefined;
-  /** Whether it is in the list of this tick. */
-  queued = false;
-  /** A call is wanted though nobody needs tokens: to report, to return, to register. */
-  forced = false;
-  /** Its key has no more use for it: what it holds goes back, and nothing is asked for. */
-  released = false;
+  #errand = NO_ERRAND;
   /** Its lease ends with a window, and can't be renewed before the next one. */
   leaseCut = false;
-  /** A reply asked to return what can be spared. */
-  giveBack = false;
-  /** Lowest seq given up since the last reply taken; 0: none. */
-  disown = 0;
-  /** Calls that failed in a row. */
-  failures = 0;
   granted = false;
   /** Lost tokens at the end of a lease since the last grant. */
   lapsed = false;
-
   era = '';
-  incarnation: Microseconds = 0;
-  certainUntil: Microseconds = 0;
-  /** Taken from this incarnation of the bucket, net. */
-  taken: MicroTokens = 0;
-  /** Store time of the last reply before the outage in which the share mode answered; 0: none to pay for. */
-  outageSince: Microseconds = 0;
 
-  wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
-  wakeSlot = 0;
-
-  /** @param first where the row of its key begins in `cells` */
-  constructor(
-    key: string,
-    owner: LeasedPolicy,
-    clock: StoreClock,
-    cells: Float64Array,
-    first: number,
-    now: Milliseconds,
-  ) {
+  constructor(key: string, owner: LeasedPolicy, clocks: StoreClocks, place: LeasePlace, now: Milliseconds) {
+    super(place, now);
     this.key = key;
-    this.#cells = cells;
-    this.#first = first;
-    this.balance = 0;
-    this.endsAt = Number.NEGATIVE_INFINITY;
-    this.lowWater = 0;
-    this.attempted = 0;
-    this.blockedUntil = 0;
-    this.unmet = 0;
-    this.activeAt = now;
     this.owner = owner;
     this.policy = owner.policy;
     this.terms = termsFor(owner.policy, key);
     this.ledger = ledgerName(this.policy, this.terms);
-    this.clock = clock;
-    this.demand = new Demand(now);
+    this.clock = clocks.of(this.ledger, key);
   }
 
-  get balance(): MicroTokens {
-    return this.#cells[this.#first + BALANCE] as number;
+  get flight(): Flight | undefined {
+    return this.#errand.flight;
   }
-  set balance(balance: MicroTokens) {
-    this.#cells[this.#first + BALANCE] = balance;
-  }
-
-  get endsAt(): Milliseconds {
-    return this.#cells[this.#first + ENDS_AT] as number;
-  }
-  set endsAt(endsAt: Milliseconds) {
-    this.#cells[this.#first + ENDS_AT] = endsAt;
+  set flight(flight: Flight | undefined) {
+    if (flight !== this.#errand.flight) this.#busy().flight = flight;
   }
 
-  /** Callers ask the keeper to renew once the balance is below this. */
-  get lowWater(): MicroTokens {
-    return this.#cells[this.#first + LOW_WATER] as number;
+  /** Whether it is in the list of this tick. */
+  get queued(): boolean {
+    return this.#errand.queued;
   }
-  set lowWater(lowWater: MicroTokens) {
-    this.#cells[this.#first + LOW_WATER] = lowWater;
-  }
-
-  /** Asked for since demand was last measured. */
-  get attempted(): MicroTokens {
-    return this.#cells[this.#first + ATTEMPTED] as number;
-  }
-  set attempted(attempted: MicroTokens) {
-    this.#cells[this.#first + ATTEMPTED] = attempted;
+  set queued(queued: boolean) {
+    if (queued !== this.#errand.queued) this.#busy().queued = queued;
   }
 
-  /** Asking before this is useless; 0: ask whenever there is need. */
-  get blockedUntil(): Milliseconds {
-    return this.#cells[this.#first + BLOCKED_UNTIL] as number;
+  /** A call is wanted though nobody needs tokens: to report, to return, to register. */
+  get forced(): boolean {
+    return this.#errand.forced;
   }
-  set blockedUntil(blockedUntil: Milliseconds) {
-    this.#cells[this.#first + BLOCKED_UNTIL] = blockedUntil;
-  }
-
-  /**
-   * The need that was not met, and that `blockedUntil` and `retryAt` speak of; less than it may be there. 0: they hold
-   * for any need.
-   */
-  get unmet(): MicroTokens {
-    return this.#cells[this.#first + UNMET] as number;
-  }
-  set unmet(unmet: MicroTokens) {
-    this.#cells[this.#first + UNMET] = unmet;
+  set forced(forced: boolean) {
+    if (forced !== this.#errand.forced) this.#busy().forced = forced;
   }
 
-  /** When it was last seen to be in use. */
-  get activeAt(): Milliseconds {
-    return this.#cells[this.#first + ACTIVE_AT] as number;
+  /** Its key has no more use for it: what it holds goes back, and nothing is asked for. */
+  get released(): boolean {
+    return this.#errand.released;
   }
-  set activeAt(activeAt: Milliseconds) {
-    this.#cells[this.#first + ACTIVE_AT] = activeAt;
+  set released(released: boolean) {
+    if (released !== this.#errand.released) this.#busy().released = released;
   }
 
-  /** Takes its numbers with it: the row of its key is another's from now on. */
-  leaveRow(): void {
-    this.#cells = this.#cells.slice(this.#first, this.#first + CELLS_A_KEY);
-    this.#first = 0;
+  /** A reply asked to return what can be spared. */
+  get giveBack(): boolean {
+    return this.#errand.giveBack;
+  }
+  set giveBack(giveBack: boolean) {
+    if (giveBack !== this.#errand.giveBack) this.#busy().giveBack = giveBack;
+  }
+
+  /** Charged without having been there: paid out of what is granted next. */
+  get debt(): MicroTokens {
+    return this.#errand.debt;
+  }
+  set debt(debt: MicroTokens) {
+    if (debt !== this.#errand.debt) this.#busy().debt = debt;
+  }
+
+  /** Spent as far as the store knows, and to be given back by it; nothing of it was spent before `refundSince` there. */
+  get refund(): MicroTokens {
+    return this.#errand.refund;
+  }
+  set refund(refund: MicroTokens) {
+    if (refund !== this.#errand.refund) this.#busy().refund = refund;
+  }
+
+  get refundSince(): Microseconds {
+    return this.#errand.refundSince;
+  }
+  set refundSince(refundSince: Microseconds) {
+    if (refundSince !== this.#errand.refundSince) this.#busy().refundSince = refundSince;
+  }
+
+  /** Whom to tell when that has filled the bucket. */
+  get refills(): readonly Filled[] {
+    return this.#errand.refills;
+  }
+  set refills(refills: readonly Filled[]) {
+    if (refills !== this.#errand.refills) this.#busy().refills = refills;
+  }
+
+  /** Costs of all waiting callers together, and of the first; what a caller that does not wait missed. */
+  get waiting(): MicroTokens {
+    return this.#errand.waiting;
+  }
+  set waiting(waiting: MicroTokens) {
+    if (waiting !== this.#errand.waiting) this.#busy().waiting = waiting;
+  }
+
+  get waitingHead(): MicroTokens {
+    return this.#errand.waitingHead;
+  }
+  set waitingHead(waitingHead: MicroTokens) {
+    if (waitingHead !== this.#errand.waitingHead) this.#busy().waitingHead = waitingHead;
+  }
+
+  get missed(): MicroTokens {
+    return this.#errand.missed;
+  }
+  set missed(missed: MicroTokens) {
+    if (missed !== this.#errand.missed) this.#busy().missed = missed;
+  }
+
+  /** Lowest seq given up since the last reply taken; 0: none. */
+  get disown(): number {
+    return this.#errand.disown;
+  }
+  set disown(disown: number) {
+    if (disown !== this.#errand.disown) this.#busy().disown = disown;
+  }
+
+  /** Calls that failed in a row. */
+  get failures(): number {
+    return this.#errand.failures;
+  }
+  set failures(failures: number) {
+    if (failures !== this.#errand.failures) this.#busy().failures = failures;
+  }
+
+  /** Store time of the last reply before the outage in which the share mode answered; 0: none to pay for. */
+  get outageSince(): Microseconds {
+    return this.#errand.outageSince;
+  }
+  set outageSince(outageSince: Microseconds) {
+    if (outageSince !== this.#errand.outageSince) this.#busy().outageSince = outageSince;
+  }
+
+  /** In an outage with the mode `share`: what this instance may admit by itself. */
+  get share(): ShareBucket | undefined {
+    return this.#errand.share;
+  }
+  set share(share: ShareBucket | undefined) {
+    if (share !== this.#errand.share) this.#busy().share = share;
+  }
+
+  /** Gives up its errand, if that is done. */
+  rest(): void {
+    if (this.#errand !== NO_ERRAND && this.#errand.done) this.#errand = NO_ERRAND;
+  }
+
+  #busy(): Errand {
+    if (this.#errand === NO_ERRAND) this.#errand = new Errand();
+    return this.#errand;
   }
 
   /** Under which name the store fences its terms. */
@@ -228,7 +213,7 @@ export class Account implements Wallet, Sleeper, Share {
   /** Takes what was asked for since the last look into the measure of demand; it was in use if anything was. */
   measure(now: Milliseconds): void {
     if (this.attempted > 0) this.activeAt = now;
-    this.demand.add(this.attempted, now);
+    addDemand(this, this.attempted, now);
     this.attempted = 0;
   }
 
@@ -318,6 +303,7 @@ export class Account implements Wallet, Sleeper, Share {
     this.blockedUntil = 0;
     this.unmet = 0;
     this.debt = 0;
+    this.share = undefined;
   }
 
   /** What was charged before it was there is spent as soon as it is. */

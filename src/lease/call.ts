@@ -2,8 +2,9 @@ import { type LeaseCall, leaseGrace } from '../ceiling/ceiling-store.js';
 import type { CeilingTerms, Policy } from '../policy/policy.js';
 import type { Time } from '../time.js';
 import { MICRO, MICROS_PER_MS, type Microseconds, type MicroTokens, type Milliseconds } from '../units.js';
-import { type Account, type Flight, NOBODY } from './account.js';
-import { batchSize } from './sizing.js';
+import type { Account } from './account.js';
+import { type Flight, NOBODY } from './errand.js';
+import { batchSize, followedPerSecond, perSecond } from './sizing.js';
 import { withdraw } from './wallet.js';
 import { windowCall } from './window-call.js';
 
@@ -35,7 +36,7 @@ export function composeCall(
   // A key that is asked once may never be asked again: the first call holds nothing ready.
   const first = account.era === '';
 
-  const batch = batchSize(account.demand.followedPerSecond(), account);
+  const batch = batchSize(followedPerSecond(account), account);
   const target = idle || first || returnAll ? 0 : Math.min(batch, terms.burst);
   const spare = spareOf(account, target, idle || returnAll, terms);
   // What goes back with the call is not there when the answer comes: counted as in hand, it would be lacking again and again.
@@ -84,7 +85,7 @@ export function composeCall(
     need,
     head,
     want,
-    demand: account.demand.perSecond(),
+    demand: perSecond(account),
     weight: caller.weight,
     lease: Math.floor(leaseMs * MICROS_PER_MS),
     sentAt: believed ? account.clock.at(now) : 0,

@@ -3,7 +3,8 @@ import { CeilingError } from '../errors.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Time } from '../time.js';
 import { MICRO, type Milliseconds } from '../units.js';
-import type { Account, Flight } from './account.js';
+import type { Account } from './account.js';
+import type { Flight } from './errand.js';
 import { Trip } from './trip.js';
 
 export interface CourierParts {

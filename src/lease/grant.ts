@@ -1,7 +1,8 @@
 import { type GrantReply, MAX_AGE_US } from '../ceiling/ceiling-store.js';
 import { MICRO, MICROS_PER_MS, type Milliseconds } from '../units.js';
-import type { Account, Flight } from './account.js';
-import { lowWaterMark } from './sizing.js';
+import type { Account } from './account.js';
+import type { Flight } from './errand.js';
+import { followedPerSecond, lowWaterMark } from './sizing.js';
 import { deposit, leaseEnd } from './wallet.js';
 
 /** A grant of a quarter of the burst or more is a large one. */
@@ -70,7 +71,7 @@ export function takeGrant(
   account.blockedUntil = next > 0 ? now + wait + Math.min(LONGEST_SPREAD_MS, wait * terms.spread) : 0;
   account.retryAt = now + reply.retry / MICROS_PER_MS;
   account.unmet = reply.retry > 0 ? flight.head : 0;
-  account.lowWater = lowWaterMark(account.demand.followedPerSecond(), account, terms.roundTripMs);
+  account.lowWater = lowWaterMark(followedPerSecond(account), account, terms.roundTripMs);
   if (reply.giveBack && account.balance > account.lowWater) {
     account.giveBack = true;
     account.forced = true;

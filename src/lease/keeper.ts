@@ -1,14 +1,15 @@
 import type { LeaseCall, LeaseReply } from '../ceiling/ceiling-store.js';
 import { CeilingError } from '../errors.js';
-import { termsFor } from '../policy/policy.js';
 import type { Random } from '../time.js';
 import { MICRO, type Microseconds, type MicroTokens, type Milliseconds } from '../units.js';
-import { Account, type Flight, type LeasedPolicy, ledgerName, RETRY_MS } from './account.js';
+import { Account, type LeasedPolicy, LONGEST_RETRY_MS, RETRY_MS } from './account.js';
 import { Breaker } from './breaker.js';
 import { composeCall } from './call.js';
 import { Courier, type CourierParts } from './courier.js';
+import type { Flight } from './errand.js';
 import type { Fleet } from './fleet.js';
 import { type GrantTerms, isLargeAndSpent, takeGrant } from './grant.js';
+import type { LeasePlace } from './lease-row.js';
 import { leftNow } from './left-now.js';
 import { refill } from './refill.js';
 import { StoreClocks } from './store-clock.js';
@@ -33,9 +34,6 @@ export interface KeeperParts extends Omit<CourierParts, 'landed' | 'lost'> {
   /** Told when the store knows newer terms than this instance. */
   readonly outdated: (owner: LeasedPolicy) => void;
 }
-
-/** Longest pause after failed calls. */
-const LONGEST_RETRY_MS: Milliseconds = 500;
 
 /**
  * The bottom half: everything that talks to the ceiling store. Callers only ever touch accounts in memory and leave
@@ -75,10 +73,9 @@ export class Keeper {
     this.#fleet?.start();
   }
 
-  /** An account for `key`, its row in `cells`; the keeper holds no reference to it until it is asked for something. */
-  open(key: string, owner: LeasedPolicy, cells: Float64Array, first: number): Account {
-    const clock = this.#clocks.of(ledgerName(owner.policy, termsFor(owner.policy, key)), key);
-    return new Account(key, owner, clock, cells, first, this.#parts.time.now());
+  /** An account for `key`; the keeper holds no reference to it until it is asked for something. */
+  open(key: string, owner: LeasedPolicy, place: LeasePlace): Account {
+    return new Account(key, owner, this.#clocks, place, this.#parts.time.now());
   }
 
   /** Whether this account can't get tokens now: its store, or its part of it, does not answer. */
@@ -373,6 +370,7 @@ export class Keeper {
 
   /** Sets when the account must next be looked at without being asked. */
   #schedule(account: Account, now: Milliseconds): void {
+    account.rest();
     if (this.#closing || account.released) return;
     this.#wakes.wakeBy(account, account.lookAt(now));
   }

@@ -1,6 +1,6 @@
 import type { Policy, Terms } from '../policy/policy.js';
 import { MICRO, type MicroTokens, type Milliseconds } from '../units.js';
-import type { Demand } from './sizing.js';
+import { type Demand, followedPerSecond } from './sizing.js';
 import type { Wallet } from './wallet.js';
 
 /** An account with tokens and no traffic for this long gives them back: and well before a short lease ends. */
@@ -24,10 +24,9 @@ const LEAST_KEPT: MicroTokens = 3 * MICRO;
 const LAPSED_PARTS = 16;
 
 /** Of an account, what decides how much it holds ready and for how long. */
-export interface Holding extends Wallet {
+export interface Holding extends Wallet, Demand {
   readonly policy: Policy;
   readonly terms: Terms;
-  readonly demand: Demand;
   /** The holder's share of the rate, micro-tokens a second; 0 while demand fits. */
   readonly level: number;
   /** The span of demand to hold ready, as the last reply said. */
@@ -43,11 +42,12 @@ export function horizonOf({ level, toldHorizonMs, policy }: Holding): Millisecon
 }
 
 /** When it will have been unused for long enough to give back what it holds, if nobody asks until then. */
-export function unusedAt({ policy, level, demand, activeAt }: Holding): Milliseconds {
-  const { durationMs } = policy.lease;
+export function unusedAt(holding: Holding): Milliseconds {
+  const { level, activeAt } = holding;
+  const { durationMs } = holding.policy.lease;
   const soon = Math.min(IDLE_MS, IDLE_OF_LEASE * durationMs);
   if (level > 0) return activeAt + soon;
-  const interval = (MICRO / demand.followedPerSecond()) * 1_000;
+  const interval = (MICRO / followedPerSecond(holding)) * 1_000;
   return activeAt + Math.max(soon, Math.min(IDLE_INTERVALS * interval, durationMs));
 }
 
@@ -61,8 +61,9 @@ export function reviewAt(holding: Holding): Milliseconds {
 }
 
 /** Whether what is left may as well end in the wallet: nobody will miss it. */
-function mayLapse({ level, toldHorizonMs, giveBack, balance, terms, demand, policy }: Holding): boolean {
+function mayLapse(holding: Holding): boolean {
+  const { level, toldHorizonMs, giveBack, balance, terms, policy } = holding;
   if (level > 0 || toldHorizonMs < PLENTY_MS || giveBack) return false;
   if (LAPSED_PARTS * balance > (terms.ceiling?.burst ?? 0)) return false;
-  return (demand.followedPerSecond() * policy.lease.durationMs) / 1_000 < LEAST_KEPT;
+  return (followedPerSecond(holding) * policy.lease.durationMs) / 1_000 < LEAST_KEPT;
 }

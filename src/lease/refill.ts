@@ -1,7 +1,8 @@
 import { CeilingError } from '../errors.js';
 import type { Time } from '../time.js';
 import type { Milliseconds } from '../units.js';
-import type { Account, Filled } from './account.js';
+import type { Account } from './account.js';
+import type { Filled } from './errand.js';
 
 /**
  * Has an account's next call fill its bucket, and resolves once that is answered.

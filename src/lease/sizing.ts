@@ -27,57 +27,47 @@ const LARGEST_DEMAND: MicroTokens = 2 ** 46;
  * each measure would have one attempt too many (50 instances with 10 a second would seem to ask for 600). Attempts are
  * therefore taken as spread over the time since the last measure.
  */
-export class Demand {
-  #sum: MicroTokens = 0;
-  #spanMs: Milliseconds = 0;
-  #at: Milliseconds;
-  /** What is left in the sum of the request that began it all. */
-  #first: MicroTokens | undefined;
+export interface Demand {
+  demandSum: MicroTokens;
+  demandSpanMs: Milliseconds;
+  /** When it was last measured. */
+  demandAt: Milliseconds;
+  /** What is left in the sum of the request that began it all; negative: there was none yet. */
+  demandFirst: MicroTokens;
+}
 
-  constructor(now: Milliseconds) {
-    this.#at = now;
-  }
+/** Counts what was asked for since the last call of this, denied attempts included. */
+export function addDemand(demand: Demand, attempted: MicroTokens, now: Milliseconds): void {
+  const elapsed = Math.max(0, now - demand.demandAt);
+  const window = Math.min(LONGEST_WINDOW_MS, Math.max(DEMAND_WINDOW_MS, INTERVALS_A_WINDOW * elapsed));
+  const decay = Math.exp(-elapsed / window);
+  const gained = window * (1 - decay);
+  // After a long gap the window is short again: what is remembered keeps its rate, and weighs no more than the window.
+  const span = Math.min(demand.demandSpanMs, window);
+  const kept = (demand.demandSpanMs > window ? window / demand.demandSpanMs : 1) * decay;
+  demand.demandSum = demand.demandSum * kept + (elapsed > 0 ? (attempted * gained) / elapsed : attempted);
+  if (demand.demandFirst >= 0) demand.demandFirst *= kept;
+  else if (attempted > 0) demand.demandFirst = Math.min(attempted, MICRO);
+  demand.demandSpanMs = span * decay + gained;
+  demand.demandAt = now;
+}
 
-  /** Counts what was asked for since the last call of this, denied attempts included. */
-  add(attempted: MicroTokens, now: Milliseconds): void {
-    const elapsed = Math.max(0, now - this.#at);
-    const window = Math.min(LONGEST_WINDOW_MS, Math.max(DEMAND_WINDOW_MS, INTERVALS_A_WINDOW * elapsed));
-    // After a long gap the window is short again: what is remembered keeps its rate, and weighs no more than the window.
-    if (this.#spanMs > window) {
-      this.#shrink(window / this.#spanMs);
-      this.#spanMs = window;
-    }
-    const decay = Math.exp(-elapsed / window);
-    const gained = window * (1 - decay);
-    this.#shrink(decay);
-    this.#sum += elapsed > 0 ? (attempted * gained) / elapsed : attempted;
-    if (attempted > 0) this.#first ??= Math.min(attempted, MICRO);
-    this.#spanMs = this.#spanMs * decay + gained;
-    this.#at = now;
-  }
+/** Micro-tokens a second, whole. */
+export function perSecond(demand: Demand): MicroTokens {
+  return rateOf(demand, demand.demandSum);
+}
 
-  /** Micro-tokens a second, whole. */
-  perSecond(): MicroTokens {
-    return this.#rate(this.#sum);
-  }
+/**
+ * The same of what came after the first request, which says nothing of how often others follow: what tokens may be
+ * held ready for. Whoever has asked once may never ask again.
+ */
+export function followedPerSecond(demand: Demand): MicroTokens {
+  return rateOf(demand, demand.demandSum - Math.max(0, demand.demandFirst));
+}
 
-  /**
-   * The same of what came after the first request, which says nothing of how often others follow: what tokens may be
-   * held ready for. Whoever has asked once may never ask again.
-   */
-  followedPerSecond(): MicroTokens {
-    return this.#rate(this.#sum - (this.#first ?? 0));
-  }
-
-  #shrink(by: number): void {
-    this.#sum *= by;
-    if (this.#first !== undefined) this.#first *= by;
-  }
-
-  #rate(sum: MicroTokens): MicroTokens {
-    const rate = (sum / Math.max(this.#spanMs, SHORTEST_MEASURE_MS)) * 1_000;
-    return Math.min(Math.max(0, Math.floor(rate)), LARGEST_DEMAND);
-  }
+function rateOf({ demandSpanMs }: Demand, sum: MicroTokens): MicroTokens {
+  const rate = (sum / Math.max(demandSpanMs, SHORTEST_MEASURE_MS)) * 1_000;
+  return Math.min(Math.max(0, Math.floor(rate)), LARGEST_DEMAND);
 }
 
 /** What the last reply said about sharing. */

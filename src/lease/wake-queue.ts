@@ -5,8 +5,6 @@ import type { Milliseconds } from '../units.js';
 export interface Sleeper {
   /** When to wake it; Infinity: not at all. Written by {@link WakeQueue} only. */
   wakeAt: Milliseconds;
-  /** The slot it lies in. Written by {@link WakeQueue} only. */
-  wakeSlot: number;
 }
 
 /** Most sleepers woken in one go, so that a million that fall due together do not hold up everything else. */
@@ -42,9 +40,8 @@ export class WakeQueue<S extends Sleeper> {
   wakeBy(sleeper: S, at: Milliseconds): void {
     if (at >= sleeper.wakeAt || this.#closed) return;
     this.#leave(sleeper);
-    const slot = Math.ceil(at / SLOT_MS);
+    const slot = slotOf(at);
     sleeper.wakeAt = at;
-    sleeper.wakeSlot = slot;
     let sleepers = this.#slots.get(slot);
     if (!sleepers) {
       sleepers = new Set();
@@ -72,9 +69,10 @@ export class WakeQueue<S extends Sleeper> {
 
   #leave(sleeper: S): void {
     if (sleeper.wakeAt === Number.POSITIVE_INFINITY) return;
-    const sleepers = this.#slots.get(sleeper.wakeSlot);
+    const slot = slotOf(sleeper.wakeAt);
+    const sleepers = this.#slots.get(slot);
     sleepers?.delete(sleeper);
-    if (sleepers?.size === 0) this.#slots.delete(sleeper.wakeSlot);
+    if (sleepers?.size === 0) this.#slots.delete(slot);
   }
 
   /** Who is moved leaves a number behind in the order, which far ahead would lie there for days. */
@@ -117,6 +115,10 @@ export class WakeQueue<S extends Sleeper> {
     this.#slots.delete(slot);
     popHeap(this.#order);
   }
+}
+
+function slotOf(at: Milliseconds): number {
+  return Math.ceil(at / SLOT_MS);
 }
 
 function pushHeap(heap: number[], value: number): void {

@@ -1,12 +1,12 @@
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
+import { newShareBucket, shareWait, takeShare } from '../lease/share-bucket.js';
 import { type CeilingTerms, microTokensPerSecond } from '../policy/policy.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import { VERDICT, type Verdict } from './decision.js';
 import type { KeyState } from './key-state.js';
 import { charge, levelOf, waitOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
-import { newShareBucket, shareWait, takeShare } from './share-bucket.js';
 
 /** What becomes of a caller whose attempt does not pass. */
 export const ATTEMPT = {
@@ -105,7 +105,7 @@ export class Judge {
         return account ? this.#leaseWait(account, terms.ceiling, ahead + micro, now) : 1;
       case VERDICT.ceilingDegraded: {
         const rate = this.shareRate(terms.ceiling);
-        if (state.share && rate > 0) return shareWait(state.share, (ahead + micro) / MICRO, rate, now);
+        if (account?.share && rate > 0) return shareWait(account.share, (ahead + micro) / MICRO, rate, now);
         return account ? this.#keeper.probeWait(account, now) : 1;
       }
       case VERDICT.queueFull:
@@ -169,9 +169,9 @@ export class Judge {
       if (account.outageSince === 0) {
         // The first to reach the store again pays for the whole fleet from its last reply on. Without one ever: from the start.
         account.outageSince = Math.max(1, account.clock.lastReply);
-        state.share = newShareBucket(Math.max(account.endsAt, this.#keeper.unreachableSince(now)));
+        account.share = newShareBucket(Math.max(account.endsAt, this.#keeper.unreachableSince(now)));
       }
-      if (!state.share || !takeShare(state.share, cost, rate, now)) return VERDICT.ceilingDegraded;
+      if (!account.share || !takeShare(account.share, cost, rate, now)) return VERDICT.ceilingDegraded;
     }
     counters.tokensUnleased += cost;
     return VERDICT.allowedDegraded;

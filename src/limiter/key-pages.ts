@@ -1,5 +1,6 @@
-import { CELLS_A_KEY } from '../cells.js';
-import type { KeyState } from './key-state.js';
+import { CELLS_A_KEY, CELLS_A_LEASE } from '../cells.js';
+import type { LeasePlace } from '../lease/lease-row.js';
+import type { Held } from './held.js';
 
 const ROW_BITS = 9;
 /** Keys a page. */
@@ -11,7 +12,9 @@ const NONE = -1;
 /** Some hundred keys: the cells of each, and all else that is kept for it. */
 interface Page {
   readonly cells: Float64Array;
-  readonly states: (KeyState | undefined)[];
+  readonly held: (Held | undefined)[];
+  /** There once one of its keys has had a ceiling. */
+  leaseCells: Float64Array | undefined;
   live: number;
   /** The first free row; the first cell of each names the next. */
   free: number;
@@ -57,13 +60,20 @@ export class KeyPages {
     return (number << ROW_BITS) | row;
   }
 
-  put(slot: number, state: KeyState): void {
-    (this.#pages[pageOf(slot)] as Page).states[slot & ROW_MASK] = state;
+  put(slot: number, held: Held): void {
+    (this.#pages[pageOf(slot)] as Page).held[slot & ROW_MASK] = held;
+  }
+
+  /** Where the account of the key in a slot has its numbers. */
+  leasePlace(slot: number): LeasePlace {
+    const page = this.#pages[pageOf(slot)] as Page;
+    page.leaseCells ??= new Float64Array(ROWS * CELLS_A_LEASE);
+    return { cells: page.cells, leaseCells: page.leaseCells, row: slot & ROW_MASK };
   }
 
   /** What lies in a slot; undefined: nothing. */
-  at(slot: number): KeyState | undefined {
-    return this.#pages[pageOf(slot)]?.states[slot & ROW_MASK];
+  at(slot: number): Held | undefined {
+    return this.#pages[pageOf(slot)]?.held[slot & ROW_MASK];
   }
 
   /** Frees a slot. */
@@ -72,7 +82,7 @@ export class KeyPages {
     const page = this.#pages[number] as Page;
     const row = slot & ROW_MASK;
     const first = firstCellOf(slot);
-    page.states[row] = undefined;
+    page.held[row] = undefined;
     page.cells.fill(0, first, first + CELLS_A_KEY);
     page.cells[first] = page.free;
     if (page.free === NONE) this.#roomy.push(number);
@@ -87,8 +97,9 @@ export class KeyPages {
     this.#vacant.push(number);
   }
 
-  *states(): Iterable<KeyState> {
-    for (const page of this.#pages) for (const state of page?.states ?? []) if (state !== undefined) yield state;
+  /** All slots in which something lies. */
+  *slots(): Iterable<number> {
+    for (let slot = 0; slot < this.extent; slot++) if (this.at(slot) !== undefined) yield slot;
   }
 
   #pageWithRoom(): number {
@@ -119,5 +130,5 @@ export function firstCellOf(slot: number): number {
 function newPage(): Page {
   const cells = new Float64Array(ROWS * CELLS_A_KEY);
   for (let row = 0; row < ROWS; row++) cells[row * CELLS_A_KEY] = row + 1 < ROWS ? row + 1 : NONE;
-  return { cells, states: new Array(ROWS).fill(undefined), live: 0, free: 0 };
+  return { cells, held: new Array(ROWS).fill(undefined), leaseCells: undefined, live: 0, free: 0 };
 }

@@ -5,7 +5,6 @@ import type { Sleeper } from '../lease/wake-queue.js';
 import type { Policy, Terms } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import type { LocalState } from './local-tier.js';
-import type { ShareBucket } from './share-bucket.js';
 import type { WaitQueue } from './wait-queue.js';
 
 // Here, so that they are constants to the compiler, which those of another module are not.
@@ -14,7 +13,10 @@ const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
 /** Of a state that has no place in the table: it may be written to, by whoever still has hold of it. */
 export const NOWHERE = -1;
 
-/** All that this process keeps for one key of one policy: its local bucket, its account with the ceiling, its queue. */
+/**
+ * One key of one policy with all that there may be about it: its local bucket, its account with the ceiling, its queue. There
+ * is one while somebody needs more than the key's numbers, and for a second or so after that.
+ */
 export class KeyState implements LocalState, Sleeper {
   readonly key: string;
   /** Stands for all keys there was no room for. */
@@ -32,12 +34,9 @@ export class KeyState implements LocalState, Sleeper {
   account: Account | undefined;
   /** Callers of `acquire` that wait; undefined while there are none. */
   waiters: WaitQueue | undefined;
-  /** In an outage with the mode `share`: what this instance may admit by itself. */
-  share: ShareBucket | undefined;
   /** Nothing passes before this, on the monotonic clock; `-Infinity`: the key is not blocked. */
   blockEnd: Milliseconds = Number.NEGATIVE_INFINITY;
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
-  wakeSlot = 0;
 
   constructor(key: string, slot: number, cells: Float64Array, first: number, policy: Policy, terms: Terms) {
     this.key = key;

@@ -1,19 +1,21 @@
-import { CELLS_A_KEY } from '../cells.js';
-import { InvalidKeyError, show } from '../errors.js';
-import { ledgerName } from '../lease/account.js';
+import { CELL, CELLS_A_KEY, CELLS_A_LEASE } from '../cells.js';
+import { Account, ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
-import { type Policy, termsFor } from '../policy/policy.js';
+import { type LocalTier, type Policy, termsFor } from '../policy/policy.js';
 import type { Time, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
+import { checkKey } from './check-key.js';
+import { accountOf, type Held, keyOf } from './held.js';
 import { KeyIndex } from './key-index.js';
 import { firstCellOf, KeyPages, pageOf } from './key-pages.js';
 import { KeyState, NOWHERE } from './key-state.js';
-import { freshIn, levelOf, meterOf } from './local-tier.js';
+import { freshIn, type LocalState, levelOf, meterOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
 
-/** Longest key, in bytes of UTF-8. */
-export const MAX_KEY_BYTES = 512;
+// Here, so that they are constants to the compiler, which those of another module are not.
+const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
+
 /** The key of the bucket that all keys share for which there is no room; no caller's key is empty. */
 const OVERFLOW_KEY = '';
 /** How many keys are looked at for one that can be dropped when a new one needs its place. */
@@ -49,6 +51,8 @@ export class KeyTable {
   /** The next slot to be looked at, and how many are left in this round. */
   #hand = 0;
   #left = 0;
+  /** The edition in force when the hand was last at the first slot. */
+  #passEdition = 1;
   /** When the first of those that were looked at in this round may be dropped, at the earliest. */
   #soonest: Milliseconds = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
@@ -62,9 +66,30 @@ export class KeyTable {
     return this.#pages.size;
   }
 
+  /** The keys of which more is held than their numbers. */
   *states(): Iterable<KeyState> {
-    yield* this.#pages.states();
+    for (const slot of this.#pages.slots()) {
+      const held = this.#pages.at(slot);
+      if (held instanceof KeyState) yield held;
+    }
     if (this.#overflow) yield this.#overflow;
+  }
+
+  /** The same, and those that have an account that is not idle. */
+  *busy(): Iterable<KeyState> {
+    for (const slot of this.#pages.slots()) {
+      const held = this.#pages.at(slot);
+      if (held instanceof Account && !held.idle) this.#hold(this.#stateOf(held, slot));
+    }
+    yield* this.states();
+  }
+
+  *accounts(): Iterable<Account> {
+    for (const slot of this.#pages.slots()) {
+      const account = accountOf(this.#pages.at(slot));
+      if (account) yield account;
+    }
+    if (this.#overflow?.account) yield this.#overflow.account;
   }
 
   /** Where `key` lies; undefined: it is new, or has no place of its own. */
@@ -83,19 +108,24 @@ export class KeyTable {
    * @param sure whether it gets a place of its own though there may be no room
    */
   find(key: string, now: Milliseconds, sure?: boolean): KeyState {
-    return this.open(key, this.#index.get(key), now, sure);
+    const slot = this.#index.get(key);
+    return slot === undefined ? this.#hold(this.#admit(key, now, sure)) : this.open(key, slot, now);
   }
 
-  /** The same, where it is known what {@link slotOf} says. */
-  open(key: string, slot: number | undefined, now: Milliseconds, sure?: boolean): KeyState {
-    return this.refresh(slot === undefined ? this.#admit(key, now, sure) : (this.#pages.at(slot) as KeyState), now);
+  /** The same, where it is known what {@link slotOf} says, and for no longer than this turn. */
+  open(key: string, slot: number | undefined, now: Milliseconds): KeyState {
+    if (slot === undefined) return this.#admit(key, now);
+    const held = this.#pages.at(slot) as Held;
+    if (held instanceof KeyState) return this.refresh(held, now);
+    return this.refresh(this.#hold(this.#stateOf(held, slot)), now);
   }
 
-  /** The state of an account's key, if it is still here. */
+  /** The state of a key, if there is one: where there is none, nobody waits for it. */
   peek(key: string): KeyState | undefined {
     if (key === OVERFLOW_KEY) return this.#overflow;
     const slot = this.#index.get(key);
-    return slot === undefined ? undefined : this.#pages.at(slot);
+    const held = slot === undefined ? undefined : this.#pages.at(slot);
+    return held instanceof KeyState ? held : undefined;
   }
 
   /** Brings a state under the policy in force now, and back to where its cells decide if they can. */
@@ -105,14 +135,20 @@ export class KeyTable {
     return state;
   }
 
-  /** Says anew until when a key is blocked. `reset`: it is as if it had never been asked for, but for what is leased. */
-  mark(state: KeyState, reset: boolean, now: Milliseconds): void {
-    state.blockEnd = this.#parts.owner.blockEnd(state.key);
+  /**
+   * Says anew until when a key is blocked. `reset`: it is as if it had never been asked for, but for what is leased.
+   * Answers its state, if it is here.
+   */
+  mark(key: string, reset: boolean, now: Milliseconds): KeyState | undefined {
+    const slot = this.#index.get(key);
+    if (slot === undefined) return undefined;
+    const state = this.open(key, slot, now);
+    state.blockEnd = this.#parts.owner.blockEnd(key);
     state.plain = 0;
-    if (!reset) return;
+    if (!reset) return state;
     this.#fill(state, now);
-    state.share = undefined;
     state.account?.forgive();
+    return state;
   }
 
   /** Looks for no unused keys any more. */
@@ -134,7 +170,7 @@ export class KeyTable {
     );
   }
 
-  #admit(key: string, now: Milliseconds, sure: boolean | undefined): KeyState {
+  #admit(key: string, now: Milliseconds, sure?: boolean): KeyState {
     checkKey(key);
     const { owner, maxKeys } = this.#parts;
     // Whoever has terms of its own keeps them, and a block its key: there are only as many as have been named.
@@ -145,23 +181,46 @@ export class KeyTable {
       if (terms.mode === 'allow' || terms.mode === 'deny')
         return new KeyState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, owner.policy, terms);
       this.#overflow ??= this.#newState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, now);
-      return this.#overflow;
+      return this.refresh(this.#overflow, now);
     }
     const slot = this.#pages.take();
-    const state = this.#newState(key, slot, this.cellsOf(slot), firstCellOf(slot), now);
-    this.#pages.put(slot, state);
+    const state = this.refresh(this.#newState(key, slot, this.cellsOf(slot), firstCellOf(slot), now), now);
+    // A key that is asked for once may never be asked for again.
+    this.#pages.put(slot, this.#rests(state, now) ? (state.account ?? key) : state);
     this.#index.add(key, slot);
     this.#lookBy(now + ROUND_MS, now);
     return state;
   }
 
+  /** The state of a key that has rested, as it was then. */
+  #stateOf(held: string | Account, slot: number): KeyState {
+    const cells = this.cellsOf(slot);
+    const first = firstCellOf(slot);
+    const key = keyOf(held);
+    const policy = this.#parts.owner.ofEdition(cells[first + PLAIN] as number);
+    const state = new KeyState(key, slot, cells, first, policy, policy.terms);
+    state.account = accountOf(held);
+    return state;
+  }
+
+  /** Keeps a state, until it may rest. */
+  #hold(state: KeyState): KeyState {
+    if (state.kept) this.#pages.put(state.slot, state);
+    return state;
+  }
+
+  /** Whether its numbers, and its account, are all there is about a key. */
+  #rests(state: KeyState, now: Milliseconds): boolean {
+    return state.policy === this.#parts.owner.policy && this.#isPlain(state, now);
+  }
+
   #newState(key: string, slot: number, cells: Float64Array, first: number, now: Milliseconds): KeyState {
-    const { owner, keeper } = this.#parts;
+    const { owner } = this.#parts;
     const { policy } = owner;
     const state = new KeyState(key, slot, cells, first, policy, termsFor(policy, key));
     this.#fill(state, now);
     state.blockEnd = owner.blockEnd(key);
-    if (state.terms.ceiling) state.account = keeper.open(key, owner, cells, first);
+    if (state.terms.ceiling) this.#openAccount(state);
     return state;
   }
 
@@ -172,23 +231,38 @@ export class KeyTable {
     state.meter = meterOf(state.terms.local, this.#parts.time.wallNow);
   }
 
+  #openAccount(state: KeyState): void {
+    const { owner, keeper } = this.#parts;
+    const { cells, slot } = state;
+    const place = state.kept
+      ? this.#pages.leasePlace(slot)
+      : { cells, leaseCells: new Float64Array(CELLS_A_LEASE), row: 0 };
+    state.account = keeper.open(state.key, owner, place);
+  }
+
   /** Drops one of the next few keys that can be. */
   #makeRoom(now: Milliseconds): boolean {
     for (let looked = 0, steps = 0; looked < CANDIDATES && steps < this.#pages.extent; steps++) {
-      const state = this.#next();
-      if (state === undefined) continue;
+      const slot = this.#next();
+      if (this.#pages.at(slot) === undefined) continue;
       looked += 1;
-      if (this.#droppableAt(state, now) > now) continue;
-      this.#drop(state);
+      if (this.#lookAt(slot, now) > now) continue;
+      this.#drop(slot);
       return true;
     }
     return false;
   }
 
-  /** What lies in the slot that the hand points to, which then points to the next. */
-  #next(): KeyState | undefined {
-    if (this.#hand >= this.#pages.extent) this.#hand = 0;
-    return this.#pages.at(this.#hand++);
+  /** The slot that the hand points to, which then points to the next. */
+  #next(): number {
+    if (this.#hand >= this.#pages.extent) {
+      const { owner } = this.#parts;
+      // It has been everywhere since, and has brought all that it saw under the policy in force.
+      owner.forgetBefore(this.#passEdition);
+      this.#passEdition = owner.edition;
+      this.#hand = 0;
+    }
+    return this.#hand++;
   }
 
   #lookBy(at: Milliseconds, now: Milliseconds): void {
@@ -207,10 +281,10 @@ export class KeyTable {
       this.#soonest = Number.POSITIVE_INFINITY;
     }
     for (let i = Math.min(AT_ONCE, this.#left); i > 0; i--) {
-      const state = this.#next();
-      if (state === undefined) continue;
-      const at = this.#droppableAt(state, now);
-      if (at <= now) this.#drop(state);
+      const slot = this.#next();
+      if (this.#pages.at(slot) === undefined) continue;
+      const at = this.#lookAt(slot, now);
+      if (at <= now) this.#drop(slot);
       else this.#soonest = Math.min(this.#soonest, at);
     }
     this.#left -= AT_ONCE;
@@ -219,32 +293,47 @@ export class KeyTable {
       this.#lookBy(now + Math.min(LONGEST_ROUND_MS, Math.max(ROUND_MS, this.#soonest - now)), now);
   }
 
-  #drop(state: KeyState): void {
-    const { keeper, wakes } = this.#parts;
-    const { slot } = state;
-    this.#index.delete(state.key);
-    wakes.forget(state);
-    if (state.account) keeper.forget(state.account);
-    state.leaveRow();
+  #drop(slot: number): void {
+    const { keeper } = this.#parts;
+    const held = this.#pages.at(slot) as Held;
+    const account = accountOf(held);
+    this.#index.delete(keyOf(held));
+    if (account) keeper.forget(account);
+    if (held instanceof KeyState) this.#letGo(held);
     this.#pages.give(slot);
     if (this.size === 0) this.#index.clear();
   }
 
+  #letGo(state: KeyState): void {
+    this.#parts.wakes.forget(state);
+    state.leaveRow();
+  }
+
   /**
-   * When a key may be forgotten, if nobody asks for it until then: once that is the same as keeping it, its local bucket
-   * full, its wallet empty, nothing owed or awaited.
+   * When the key in a slot may be forgotten, if nobody asks for it until then: once that is the same as keeping it, its
+   * local bucket full, its wallet empty, nothing owed or awaited. Lets go of its state where that is not needed.
    */
-  #droppableAt(state: KeyState, now: Milliseconds): Milliseconds {
+  #lookAt(slot: number, now: Milliseconds): Milliseconds {
+    const { owner } = this.#parts;
+    const held = this.#pages.at(slot) as Held;
+    if (!(held instanceof KeyState)) {
+      const cells = this.cellsOf(slot);
+      const first = firstCellOf(slot);
+      if (cells[first + PLAIN] === owner.edition) {
+        const bucket = { tokens: cells[first + TOKENS] as number, at: cells[first + AT] as number, meter: undefined };
+        return droppableAt(bucket, owner.policy.terms.local, accountOf(held), now);
+      }
+    }
+    const state = this.refresh(held instanceof KeyState ? held : this.#hold(this.#stateOf(held, slot)), now);
     const { account, waiters, wakeAt } = state;
-    const { local } = state.terms;
     // Those who wait are looked after by then.
     if (waiters !== undefined) return Math.max(now + UNUSED_MS, wakeAt < Number.POSITIVE_INFINITY ? wakeAt : 0);
-    const fresh = local ? freshIn(state, local, now) : 0;
-    if (fresh > 0) return now + fresh;
-    if (!account) return now;
-    if (!account.idle) return now + UNUSED_MS;
-    if (account.attempted > 0) account.measure(now);
-    return Math.max(account.blockedUntil, account.activeAt + UNUSED_MS);
+    const at = droppableAt(state, state.terms.local, account, now);
+    if (at > now && this.#rests(state, now)) {
+      this.#pages.put(slot, account ?? state.key);
+      this.#letGo(state);
+    }
+    return at;
   }
 
   /** Brings a state of an older policy under the one in force: local tokens are inherited, the account is re-termed. */
@@ -273,8 +362,22 @@ export class KeyTable {
     }
     if (!terms.ceiling) return;
     if (state.account) keeper.reconcile(state.account);
-    else state.account = keeper.open(state.key, owner, state.cells, state.first);
+    else this.#openAccount(state);
   }
+}
+
+function droppableAt(
+  bucket: LocalState,
+  local: LocalTier | undefined,
+  account: Account | undefined,
+  now: Milliseconds,
+): Milliseconds {
+  const fresh = local ? freshIn(bucket, local, now) : 0;
+  if (fresh > 0) return now + fresh;
+  if (!account) return now;
+  if (!account.idle) return now + UNUSED_MS;
+  if (account.attempted > 0) account.measure(now);
+  return Math.max(account.blockedUntil, account.activeAt + UNUSED_MS);
 }
 
 /** The inheritance rules of `Inheritance`, for a local bucket; `reset` here is a full one. */
@@ -288,23 +391,5 @@ function inherited(policy: Policy, held: number, fromBurst: number, toBurst: num
       return toBurst;
     case 'as-is':
       return held;
-  }
-}
-
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
-/** @throws {InvalidKeyError} */
-export function checkKey(key: unknown): void {
-  if (typeof key !== 'string' || key === '')
-    throw new InvalidKeyError(`Expected \`key\` to be a non-empty string, got ${show(key)}.`);
-  // All of them are the same bytes in UTF-8, so keys that differ here would share a bucket at the store.
-  if (LONE_SURROGATE.test(key)) {
-    throw new InvalidKeyError('Expected `key` to be well-formed text, got one with half a surrogate pair.');
-  }
-  // At most three bytes a UTF-16 unit: short keys need no counting.
-  if (key.length * 3 <= MAX_KEY_BYTES) return;
-  const bytes = new TextEncoder().encode(key).length;
-  if (bytes > MAX_KEY_BYTES) {
-    throw new InvalidKeyError(`Expected \`key\` to be at most ${MAX_KEY_BYTES} bytes of UTF-8, got ${bytes} bytes.`);
   }
 }

@@ -9,11 +9,12 @@ import type { SeatDesk } from '../seat/seat-desk.js';
 import type { PolicyGauges } from '../telemetry/observer.js';
 import { MICRO, type Milliseconds, type Tokens } from '../units.js';
 import { type AcquireOptions, checkEnterOptions, type EnterOptions } from './acquire-options.js';
+import { checkKey } from './check-key.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
 import { firstCellOf } from './key-pages.js';
 import type { KeyState } from './key-state.js';
-import { checkKey, KeyTable, type KeyTableParts } from './key-table.js';
+import { KeyTable, type KeyTableParts } from './key-table.js';
 import type { PolicyState } from './policy-state.js';
 import { Teller, type TellerParts } from './teller.js';
 
@@ -175,7 +176,7 @@ export class PolicyLimiter {
 
   /** @internal */
   accounts(): Iterable<Account> {
-    return accountsOf(this.keys.states());
+    return this.keys.accounts();
   }
 
   /** @internal Woken for a key: a bucket has refilled, or a deadline has come. */
@@ -191,12 +192,9 @@ export class PolicyLimiter {
 
   /** @internal Something has been said about a key; `reset`: that it is to be as if it had never been asked for. */
   marked(key: string, reset: boolean): void {
-    const state = this.keys.peek(key);
     const now = this.teller.now();
-    if (state) {
-      this.keys.mark(state, reset, now);
-      this.teller.room.serve(state, true, now);
-    }
+    const state = this.keys.mark(key, reset, now);
+    if (state) this.teller.room.serve(state, true, now);
     this.#desk()?.marked(this.policy.name, key);
   }
 
@@ -206,7 +204,7 @@ export class PolicyLimiter {
     this.#owner.replace(policy, now);
     this.teller.adopt();
     this.#desk()?.changed(policy.name);
-    for (const state of this.keys.states()) {
+    for (const state of this.keys.busy()) {
       if (state.waiters || (state.account && !state.account.idle)) this.keys.refresh(state, now);
       this.teller.room.serve(state, true, now);
     }
@@ -237,8 +235,4 @@ export class PolicyLimiter {
     for (const state of this.keys.states()) this.teller.room.close(state, now);
     this.keys.close();
   }
-}
-
-function* accountsOf(states: Iterable<KeyState>): Iterable<Account> {
-  for (const { account } of states) if (account !== undefined) yield account;
 }

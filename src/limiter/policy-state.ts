@@ -14,6 +14,8 @@ export class PolicyState implements LeasedPolicy {
   readonly costs: CostLimits;
   readonly counters: PolicyCounters;
 
+  /** By edition, what was in force before. */
+  readonly #past = new Map<number, Policy>();
   /** Keys that are blocked, or were just now. */
   readonly #blocks: ReadonlyMap<string, { readonly end: Milliseconds }>;
 
@@ -30,8 +32,19 @@ export class PolicyState implements LeasedPolicy {
     return this.#blocks.get(key)?.end ?? Number.NEGATIVE_INFINITY;
   }
 
+  /** The policy of an edition that a key may still be under. */
+  ofEdition(edition: number): Policy {
+    return edition === this.edition ? this.policy : (this.#past.get(edition) as Policy);
+  }
+
+  /** No key is under an edition before this any more. */
+  forgetBefore(edition: number): void {
+    for (const past of this.#past.keys()) if (past < edition) this.#past.delete(past);
+  }
+
   /** Puts a newer version in force. */
   replace(policy: Policy, now: Milliseconds): void {
+    this.#past.set(this.edition, this.policy);
     this.policy = policy;
     this.edition += 1;
     this.since = Math.max(this.since, now);

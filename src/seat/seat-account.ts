@@ -56,7 +56,6 @@ export class SeatAccount implements Sleeper {
   /** When the store must hear of the seats again, or takes them for left. */
   renewAt: Milliseconds = Number.POSITIVE_INFINITY;
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
-  wakeSlot = 0;
 
   constructor(key: string, owner: SeatedPolicy) {
     this.key = key;

@@ -1,10 +1,10 @@
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
+import { takeShare } from '../lease/share-bucket.js';
 import { liveBalance } from '../lease/wallet.js';
 import { isAllowed, VERDICT, type Verdict } from '../limiter/decision.js';
 import type { KeyState } from '../limiter/key-state.js';
 import { putBack as giveBack, levelOf } from '../limiter/local-tier.js';
-import { takeShare } from '../limiter/share-bucket.js';
 import type { Teller } from '../limiter/teller.js';
 import { MICRO, type Microseconds, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 
@@ -32,7 +32,7 @@ export function look(
     const { mode } = owner.policy.outage;
     if (mode === 'allow') return VERDICT.allowedDegraded;
     const rate = judge.shareRate(state.terms.ceiling);
-    const earned = mode === 'share' && rate > 0 && state.share && takeShare({ ...state.share }, cost, rate, now);
+    const earned = mode === 'share' && rate > 0 && account.share && takeShare({ ...account.share }, cost, rate, now);
     return earned ? VERDICT.allowedDegraded : VERDICT.ceilingDegraded;
   }
   if (!account.granted) return VERDICT.ceilingCold;

@@ -150,7 +150,7 @@ export const holderMutations: readonly Mutation[] = [
     without: 'a share that starts empty',
     edits: [
       {
-        file: 'limiter/share-bucket.ts',
+        file: 'lease/share-bucket.ts',
         find: 'return { tokens: 0, at: startsAt };',
         replace: 'return { tokens: 1e9, at: startsAt };',
       },

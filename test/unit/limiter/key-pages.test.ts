@@ -39,7 +39,7 @@ describe('key pages', () => {
             }
           }
           expect(pages.size).toBe(live.length);
-          expect([...pages.states()]).toHaveLength(live.length);
+          expect([...pages.slots()]).toHaveLength(live.length);
           expect(new Set(live.map(({ slot }) => slot)).size).toBe(live.length);
           const wrong = live.filter(
             ({ slot, id }) =>
