@@ -1,7 +1,7 @@
 import type { CeilingStore } from './ceiling/ceiling-store.js';
 import type { GivenRedisClient } from './ceiling/node-redis.js';
 import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
-import { lacksMeters, loadMeters } from './limiter/local-tier.js';
+import { loadCode } from './limiter/on-demand.js';
 import type { LimiterOptions } from './limiter/options.js';
 import { MarkDesk } from './mark/mark-desk.js';
 import type { NatsConnection } from './policy/nats-client.js';
@@ -44,6 +44,8 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     await store.close();
     throw error;
   });
+  // Before they come into force; those of the source below.
+  for (const policy of policies) await loadCode(policy);
   const registry = new PolicyRegistry({ policies, time, observer });
   const limiter = new Limiter({
     instanceId,
@@ -70,7 +72,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   };
   try {
     await source.watch(listener);
-    if ([...registry.policies()].some(lacksMeters)) await loadMeters();
+    for (const policy of registry.policies()) await loadCode(policy);
     await limiter.begin();
   } catch (error) {
     await limiter.close();

@@ -5,7 +5,16 @@ import { serve } from '../harness/children.mjs';
 import { drawKeys, keyName } from '../harness/keys.mjs';
 import { PLAIN_BUCKET } from '../harness/plain-bucket.mjs';
 
-const { contender, url, keys: keyCount, rate, burst, leaseMs = 2_000, outstanding, index } = JSON.parse(process.argv[2]);
+const {
+  contender,
+  url,
+  keys: keyCount,
+  rate,
+  burst,
+  leaseMs = 2_000,
+  outstanding,
+  index,
+} = JSON.parse(process.argv[2]);
 /** Decisions an asker makes in a row before it lets the process see to its sockets, where nothing else makes it wait. */
 const IN_A_ROW = 64;
 /** Every so-manieth decision is timed. */

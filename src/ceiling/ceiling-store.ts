@@ -138,7 +138,7 @@ export interface CeilingStore {
   leftNow?(look: Pick<LeaseCall, 'policy' | 'key' | 'fence' | 'version' | 'holder' | 'window'>): MicroTokens;
   /** Counts seats; where it is missing, policies with `concurrency` are refused seats. */
   readonly seats?: SeatStore;
-  /** Reserves slots; where it is missing, a ceiling can't be a leaky bucket. */
+  /** Reserves slots; where it is missing, a ceiling that is a leaky bucket is out of reach. */
   readonly pacer?: PaceStore;
   /** Remembers who is blocked; where it is missing, a block holds in the instance that made it only. */
   readonly marks?: MarkStore;

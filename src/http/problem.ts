@@ -44,6 +44,7 @@ const KIND_OF: Readonly<Record<DenialReason, Kind>> = {
   closed: 'capacity',
   'cost-above-burst': 'refused',
   'denied-by-policy': 'refused',
+  paced: 'refused',
 };
 
 /** @param retryAfter whole seconds, as Retry-After says; `undefined` where waiting can't help or nobody knows */

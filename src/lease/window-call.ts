@@ -46,6 +46,8 @@ export function ledgerSuffix(tier: CeilingTier | undefined): string {
       return '~log';
     case 'sliding-window-counter':
       return '~counter';
+    case 'leaky-bucket':
+      return '~pace';
     default:
       return '';
   }

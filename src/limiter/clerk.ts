@@ -1,6 +1,6 @@
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
-import type { CeilingTerms } from '../policy/policy.js';
+import { type CeilingTerms, isPaced } from '../policy/policy.js';
 import { type AllowedWatch, NOBODY_WATCHES, type Observer } from '../telemetry/observer.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import {
@@ -76,7 +76,7 @@ export class Clerk {
     const { name: policy, version: policyVersion } = this.#owner.policy;
     const { account, terms } = state;
     const { local, ceiling, mode } = terms;
-    const degraded = account !== undefined && this.#keeper.unreachable(account);
+    const degraded = account ? this.#keeper.unreachable(account) : (state.pace?.degraded ?? false);
     let remaining = Number.POSITIVE_INFINITY;
     let limit = Number.POSITIVE_INFINITY;
     let resetAfterMs: Milliseconds | undefined = 0;
@@ -96,6 +96,12 @@ export class Clerk {
         remaining = Math.min(remaining, held / MICRO);
         limit = Math.min(limit, ceiling.burst / MICRO);
         resetAfterMs = left === undefined ? undefined : Math.max(resetAfterMs, untilFull(ceiling, held));
+      }
+      if (ceiling !== undefined && isPaced(terms)) {
+        // There is only ever a slot to wait for.
+        remaining = 0;
+        limit = Math.min(limit, ceiling.burst / MICRO);
+        resetAfterMs = undefined;
       }
       const blockedFor = Math.ceil(state.blockEnd - now);
       // Nobody overtakes those who wait.
@@ -133,7 +139,7 @@ export class Clerk {
     if (shadow) {
       counters.shadowDenied += 1;
       counters.allowed += 1;
-    } else if (verdict >= VERDICT.policyDenies) counters.deniedPolicy += 1;
+    } else if (verdict >= VERDICT.policyDenies && verdict !== VERDICT.paced) counters.deniedPolicy += 1;
     else if (verdict <= VERDICT.localCostAboveBurst) counters.deniedLocal += 1;
     else counters.deniedCeiling += 1;
     if (state.overflow) counters.overflow += 1;

@@ -66,6 +66,7 @@ export const VERDICT = {
   closed: 11,
   queueFull: 12,
   blocked: 13,
+  paced: 14,
 } as const;
 
 export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
@@ -88,6 +89,7 @@ const GROUNDS: readonly (Grounds | undefined)[] = grounds([
   [VERDICT.closed, 'policy', 'closed'],
   [VERDICT.queueFull, 'policy', 'queue-full'],
   [VERDICT.blocked, 'policy', 'blocked'],
+  [VERDICT.paced, 'ceiling', 'paced'],
 ]);
 
 /** Where a key shares its bucket with others, "empty" is not of its own doing. */

@@ -1,7 +1,7 @@
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { newShareBucket, shareWait, takeShare } from '../lease/share-bucket.js';
-import { type CeilingTerms, microTokensPerSecond } from '../policy/policy.js';
+import { type CeilingTerms, isPaced, microTokensPerSecond } from '../policy/policy.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import { VERDICT, type Verdict } from './decision.js';
 import type { KeyState } from './key-state.js';
@@ -16,6 +16,8 @@ export const ATTEMPT = {
   first: 1,
   /** It has waited: what it needs is known, and it has been counted as demand. */
   again: 2,
+  /** It has waited for a slot of its ceiling, and that has come. */
+  departs: 3,
 } as const;
 
 export type Attempt = (typeof ATTEMPT)[keyof typeof ATTEMPT];
@@ -38,6 +40,7 @@ export class Judge {
     if (mode === 'deny') return VERDICT.policyDenies;
     if (mode === 'allow') return VERDICT.policyAllows;
     if (now < state.blockEnd) return this.never(state, cost, micro) ?? VERDICT.blocked;
+    if (isPaced(state.terms) && attempt !== ATTEMPT.departs) return this.never(state, cost, micro) ?? VERDICT.paced;
     let level = 0;
     if (local !== undefined) {
       level = levelOf(state, local, now);
@@ -55,7 +58,7 @@ export class Judge {
         if (verdict > VERDICT.allowedDegraded) return verdict;
       }
     }
-    if (local !== undefined) charge(state, level, cost, micro, now, attempt === ATTEMPT.again);
+    if (local !== undefined) charge(state, level, cost, micro, now, attempt >= ATTEMPT.again);
     return verdict;
   }
 
@@ -95,7 +98,10 @@ export class Judge {
     ahead: MicroTokens,
     now: Milliseconds,
   ): Milliseconds | undefined {
-    const { account, terms } = state;
+    const { account, terms, pace } = state;
+    const ofPace =
+      verdict === VERDICT.ceilingEmpty || verdict === VERDICT.queueFull || verdict === VERDICT.ceilingDegraded;
+    if (pace && ofPace && isPaced(terms)) return Math.max(1, Math.ceil(pace.roomAt - now));
     switch (verdict) {
       case VERDICT.localEmpty:
         return terms.local ? waitOf(state, terms.local, micro, ahead, now) : 1;

@@ -5,6 +5,7 @@ import type { Sleeper } from '../lease/wake-queue.js';
 import type { Policy, Terms } from '../policy/policy.js';
 import type { Milliseconds, Tokens } from '../units.js';
 import type { LocalState } from './local-tier.js';
+import type { PaceLine } from './pace-line.js';
 import type { WaitQueue } from './wait-queue.js';
 
 // Here, so that they are constants to the compiler, which those of another module are not.
@@ -34,6 +35,8 @@ export class KeyState implements LocalState, Sleeper {
   account: Account | undefined;
   /** Callers of `acquire` that wait; undefined while there are none. */
   waiters: WaitQueue | undefined;
+  /** Undefined: nobody has asked for a slot yet. */
+  pace: PaceLine | undefined;
   /** Nothing passes before this, on the monotonic clock; `-Infinity`: the key is not blocked. */
   blockEnd: Milliseconds = Number.NEGATIVE_INFINITY;
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;

@@ -2,7 +2,7 @@ import { CELL, CELLS_A_KEY, CELLS_A_LEASE } from '../cells.js';
 import { Account, ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
-import { type LocalTier, type Policy, termsFor } from '../policy/policy.js';
+import { isLeased, isPaced, type LocalTier, type Policy, termsFor } from '../policy/policy.js';
 import type { Time, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import { checkKey } from './check-key.js';
@@ -166,6 +166,7 @@ export class KeyTable {
       !overflow &&
       now >= blockEnd &&
       (mode === 'enforce' || mode === 'shadow') &&
+      !isPaced(terms) &&
       (local === undefined || local.algorithm === 'token-bucket')
     );
   }
@@ -220,7 +221,7 @@ export class KeyTable {
     const state = new KeyState(key, slot, cells, first, policy, termsFor(policy, key));
     this.#fill(state, now);
     state.blockEnd = owner.blockEnd(key);
-    if (state.terms.ceiling) this.#openAccount(state);
+    if (isLeased(state.terms)) this.#openAccount(state);
     return state;
   }
 
@@ -326,6 +327,7 @@ export class KeyTable {
     }
     const state = this.refresh(held instanceof KeyState ? held : this.#hold(this.#stateOf(held, slot)), now);
     const { account, waiters, wakeAt } = state;
+    if (state.pace && state.pace.seekers.size > 0) return now + UNUSED_MS;
     // Those who wait are looked after by then.
     if (waiters !== undefined) return Math.max(now + UNUSED_MS, wakeAt < Number.POSITIVE_INFINITY ? wakeAt : 0);
     const at = droppableAt(state, state.terms.local, account, now);
@@ -356,11 +358,12 @@ export class KeyTable {
     state.terms = terms;
     state.plain = 0;
     const { account } = state;
-    if (account && (!terms.ceiling || account.ledger !== ledgerName(policy, terms))) {
+    const leased = isLeased(terms);
+    if (account && (!leased || account.ledger !== ledgerName(policy, terms))) {
       keeper.release(account, now);
       state.account = undefined;
     }
-    if (!terms.ceiling) return;
+    if (!leased) return;
     if (state.account) keeper.reconcile(state.account);
     else this.#openAccount(state);
   }

@@ -14,7 +14,7 @@ import type { Observer, PolicyCounters, PolicyGauges } from '../telemetry/observ
 import type { Random, Time } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import type { KeyState } from './key-state.js';
-import { lacksMeters, loadMeters } from './local-tier.js';
+import { lacksCode, loadCode } from './on-demand.js';
 import { PolicyLimiter } from './policy-limiter.js';
 import { PolicyState } from './policy-state.js';
 import { Rereader } from './rereader.js';
@@ -161,7 +161,7 @@ export class Limiter {
   /** Puts a policy in force that is new, or newer than the one that was. */
   #run(policy: Policy): void {
     const running = this.#running.get(policy.name);
-    if (lacksMeters(policy)) {
+    if (lacksCode(policy)) {
       const { observer, registry } = this.#parts;
       // What is in force stays so until the code for the new one is here; one that is newer still is not undone by it.
       const run = (): void => {
@@ -169,7 +169,7 @@ export class Limiter {
           if (newest.name === policy.name && !this.#closing) this.#run(newest);
         }
       };
-      loadMeters().then(run, (error: Error) => observer.trouble(error));
+      loadCode(policy).then(run, (error: Error) => observer.trouble(error));
       return;
     }
     if (running) {
@@ -182,6 +182,7 @@ export class Limiter {
         keeper: this.#keeper,
         wakes: this.#wakes,
         marks: this.#marks,
+        outdated: () => this.#rereader.read(),
         desk: () => this.#desk,
         openDesk: async () => this.#desk ?? this.#openDesk((await import('../seat/seat-desk.js')).SeatDesk),
       });

@@ -195,6 +195,7 @@ export class PolicyLimiter {
     const now = this.teller.now();
     const state = this.keys.mark(key, reset, now);
     if (state) this.teller.room.serve(state, true, now);
+    if (state) this.teller.paced?.changed(state, now);
     this.#desk()?.marked(this.policy.name, key);
   }
 
@@ -205,8 +206,9 @@ export class PolicyLimiter {
     this.teller.adopt();
     this.#desk()?.changed(policy.name);
     for (const state of this.keys.busy()) {
-      if (state.waiters || (state.account && !state.account.idle)) this.keys.refresh(state, now);
+      if (state.waiters || state.pace || (state.account && !state.account.idle)) this.keys.refresh(state, now);
       this.teller.room.serve(state, true, now);
+      this.teller.paced?.changed(state, now);
     }
   }
 
@@ -221,10 +223,10 @@ export class PolicyLimiter {
       version: policy.version,
       tokensHeld: held / MICRO,
       keys: this.keys.size,
-      waiting: this.teller.room.size,
+      waiting: this.teller.room.size + (this.teller.paced?.size ?? 0),
       seats: this.#desk()?.held(policy.name) ?? 0,
       blocked: this.#marks.blocked(policy.name),
-      degraded: this.#keeper.degraded && policy.terms.ceiling !== undefined,
+      degraded: this.teller.paced?.degraded || (this.#keeper.degraded && policy.terms.ceiling !== undefined),
     };
   }
 
@@ -232,7 +234,11 @@ export class PolicyLimiter {
   close(): void {
     this.teller.close();
     const now = this.teller.now();
-    for (const state of this.keys.states()) this.teller.room.close(state, now);
+    for (const state of this.keys.states()) {
+      this.teller.room.close(state, now);
+      this.teller.paced?.close(state, now);
+    }
+    this.teller.paced?.stop();
     this.keys.close();
   }
 }

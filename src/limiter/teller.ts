@@ -1,8 +1,10 @@
+import type { CeilingStore } from '../ceiling/ceiling-store.js';
 import { ClosedError } from '../errors.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
+import { isPaced } from '../policy/policy.js';
 import type { Observer } from '../telemetry/observer.js';
-import type { Time } from '../time.js';
+import type { Random, Time } from '../time.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import { type AcquireOptions, type CheckedOptions, checkAcquireOptions } from './acquire-options.js';
 import { Clerk } from './clerk.js';
@@ -10,6 +12,8 @@ import { microTokensOf } from './cost-limits.js';
 import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Attempt, Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
+import { pacedRoom } from './on-demand.js';
+import type { PacedRoom } from './paced-room.js';
 import { PlainPath } from './plain-path.js';
 import type { PolicyState } from './policy-state.js';
 import { WaitingRoom } from './waiting-room.js';
@@ -20,6 +24,12 @@ export interface TellerParts {
   readonly keeper: Keeper;
   readonly observer: Observer;
   readonly time: Time;
+  readonly random: Random;
+  readonly store: CeilingStore;
+  readonly holder: string;
+  readonly deadlineMs: Milliseconds;
+  /** Told when the store knows newer terms than this instance. */
+  readonly outdated: () => void;
   readonly wakes: WakeQueue<KeyState>;
 }
 
@@ -30,10 +40,13 @@ export interface TellerParts {
  */
 export class Teller {
   readonly room: WaitingRoom;
+  /** There once somebody has asked for a slot of a leaky bucket. */
+  paced: PacedRoom | undefined;
   readonly plain: PlainPath;
   readonly owner: PolicyState;
   readonly keeper: Keeper;
   readonly #time: Time;
+  readonly #parts: TellerParts;
   readonly judge: Judge;
   readonly clerk: Clerk;
   #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
@@ -44,6 +57,7 @@ export class Teller {
   constructor(parts: TellerParts) {
     const { owner, keeper, observer, time } = parts;
     this.owner = owner;
+    this.#parts = parts;
     this.keeper = keeper;
     this.#time = time;
     this.judge = new Judge(owner, keeper);
@@ -108,6 +122,10 @@ export class Teller {
     const { cost, maxWaitMs, priority, maxQueued } = options;
     if (this.plain.passes(state.cells, state.first, cost, micro, now))
       return Promise.resolve(this.clerk.allowance(state, now));
+    if (isPaced(state.terms) && (state.terms.mode === 'enforce' || state.terms.mode === 'shadow')) {
+      this.paced ??= this.#openPaced();
+      return this.paced.acquire(state, micro, options, now);
+    }
     // A shadow policy must not hold up what it lets pass: it waits for the store's answer, but never for tokens.
     let patience = maxWaitMs !== 0 && state.terms.mode === 'shadow' ? undefined : maxWaitMs;
     const queue = queueOf(state);
@@ -125,9 +143,23 @@ export class Teller {
     if ((waiters?.size ?? 0) >= maxQueued || (waiters?.micro ?? 0) + micro > queue) {
       return Promise.resolve(this.clerk.decided(state, VERDICT.queueFull, cost, micro, ahead, now));
     }
-    return this.room.enter(state, newcomer, now, (verdict, ahead, now) =>
-      this.clerk.decided(state, verdict, cost, micro, ahead, now),
-    );
+    const deadline = now + (maxWaitMs ?? 0);
+    return this.room.enter<Decision>(state, newcomer, now, (verdict, ahead, now) => {
+      if (verdict !== VERDICT.paced) return this.clerk.decided(state, verdict, cost, micro, ahead, now);
+      // Its ceiling has become a leaky bucket.
+      const left = maxWaitMs === undefined ? undefined : Math.max(0, deadline - now);
+      return this.#acquire(state, micro, { ...options, maxWaitMs: left }, now);
+    });
+  }
+
+  #openPaced(): PacedRoom {
+    return pacedRoom({
+      ...this.#parts,
+      judge: this.judge,
+      clerk: this.clerk,
+      now: () => this.now(),
+      again: (state, micro, options, now) => this.#acquire(state, micro, options, now),
+    });
   }
 
   /** A newer version of the policy is in force. */

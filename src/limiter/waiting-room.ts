@@ -62,7 +62,7 @@ export class WaitingRoom {
     state: KeyState,
     newcomer: Newcomer,
     now: Milliseconds,
-    answer: (verdict: Verdict, ahead: MicroTokens, now: Milliseconds) => Answer,
+    answer: (verdict: Verdict, ahead: MicroTokens, now: Milliseconds) => Answer | Promise<Answer>,
   ): Promise<Answer> {
     state.waiters ??= new WaitQueue();
     state.plain = 0;

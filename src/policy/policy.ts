@@ -195,6 +195,16 @@ export interface Policy {
   readonly document: Readonly<PolicyDocument>;
 }
 
+/** Whether the ceiling is a leaky bucket: its store gives out slots to wait for, and lends no tokens. */
+export function isPaced({ ceiling }: Terms): boolean {
+  return ceiling?.algorithm === 'leaky-bucket';
+}
+
+/** Whether there is a ceiling whose store lends tokens. */
+export function isLeased(terms: Terms): boolean {
+  return terms.ceiling !== undefined && !isPaced(terms);
+}
+
 /** The terms that hold for `key` under `policy`. */
 export function termsFor(policy: Policy, key: string): Terms {
   const exact = policy.overrides.get(key);

@@ -42,21 +42,12 @@ export interface Tier {
   readonly ceiling: CeilingTier;
 }
 
-/**
- * Reads the tier under `name`; `undefined` where it is left out.
- *
- * @param runs the algorithms that this tier can run: another is refused by name.
- */
-export function readTier(
-  parent: Fields,
-  name: 'local' | 'ceiling',
-  runs: readonly Algorithm[] = ALGORITHMS,
-): Tier | undefined {
+/** Reads the tier under `name`; `undefined` where it is left out. */
+export function readTier(parent: Fields, name: 'local' | 'ceiling'): Tier | undefined {
   const fields = parent.nested(name);
   if (!fields) return undefined;
   const asked = fields.choice('algorithm', ALGORITHMS);
   const algorithm = asked ?? 'token-bucket';
-  if (!runs.includes(algorithm)) throw fields.wrong('algorithm', oneOf(runs));
   switch (algorithm) {
     case 'token-bucket':
       return tokenBucket(fields.only(['algorithm', 'rate', 'burst', 'per']), asked !== undefined);
@@ -153,9 +144,4 @@ function tier(document: TierDocument, terms: AlgorithmTerms, { local, ceiling }:
 /** A field of the document, where it was given: as it was written. */
 function given(fields: Fields, name: string): object {
   return fields.has(name) ? { [name]: fields.get(name) } : {};
-}
-
-function oneOf(algorithms: readonly Algorithm[]): string {
-  const names = algorithms.map((algorithm) => JSON.stringify(algorithm)).join(', ');
-  return algorithms.length === 1 ? `${names} (this tier has no other yet)` : `one of ${names}`;
 }

@@ -1,13 +1,8 @@
 import { type Concurrency, readConcurrency } from './concurrency.js';
 import type { Fields } from './fields.js';
-import type { Algorithm, OverrideDocument, PolicyMode, Terms } from './policy.js';
+import type { OverrideDocument, PolicyMode, Terms } from './policy.js';
 import { readTier, type Tier } from './tier.js';
 
-/** The algorithms each tier can run so far. */
-const RUNS: Readonly<Record<'local' | 'ceiling', readonly Algorithm[]>> = {
-  local: ['token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'],
-  ceiling: ['token-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'],
-};
 const MODES: readonly PolicyMode[] = ['enforce', 'shadow', 'allow', 'deny'];
 
 /** The fields that say how keys are treated: of a policy, and of each of its overrides. */
@@ -24,8 +19,8 @@ export interface Tiers {
 /** @throws InvalidPolicyError */
 export function readTiers(fields: Fields): Tiers {
   return {
-    local: readTier(fields, 'local', RUNS.local),
-    ceiling: readTier(fields, 'ceiling', RUNS.ceiling),
+    local: readTier(fields, 'local'),
+    ceiling: readTier(fields, 'ceiling'),
     concurrency: readConcurrency(fields),
     mode: fields.choice('mode', MODES),
   };

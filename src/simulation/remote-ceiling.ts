@@ -1,5 +1,6 @@
 import type { CeilingStore, LeaseCall, LeaseReply } from '../ceiling/ceiling-store.js';
 import { MemoryCeiling } from '../ceiling/memory-ceiling.js';
+import type { PaceStore } from '../ceiling/pace-store.js';
 import type { Microseconds, MicroTokens, Milliseconds } from '../units.js';
 import { type EventQueue, type Handler, NEVER } from './event-queue.js';
 import { type InstanceClock, WALL_START } from './instance-clock.js';
@@ -72,12 +73,12 @@ export class RemoteCeiling implements CeilingStore {
   }
 
   lease(calls: readonly LeaseCall[]): readonly Promise<LeaseReply>[] {
-    this.#asked(calls.length);
-    const leases = new Leases(this.#server, calls);
-    const promises = leases.promises();
-    this.#send(leases);
-    return promises;
+    return this.#ask(calls, (call) => this.#server.execute(call));
   }
+
+  readonly pacer: PaceStore = {
+    pace: (calls) => this.#ask(calls, (call) => this.#server.ceiling.pacer.paceNow(call)),
+  };
 
   heartbeat(group: string, holder: string): Promise<number> {
     return new Promise((resolve) => {
@@ -90,6 +91,14 @@ export class RemoteCeiling implements CeilingStore {
 
   async close(): Promise<void> {}
 
+  #ask<Call, Reply>(calls: readonly Call[], execute: (call: Call) => Reply): readonly Promise<Reply>[] {
+    this.#asked(calls.length);
+    const batch = new Batch(calls, execute);
+    const promises = batch.promises();
+    this.#send(batch);
+    return promises;
+  }
+
   #send<T>(exchange: Exchange<T>): void {
     this.#network.send(this.#link, new Request(exchange, this.#server, this.#network, this.#link, this.#clock));
   }
@@ -101,30 +110,30 @@ interface Exchange<T> {
   answered(answer: T): void;
 }
 
-/** The lease calls of one tick. */
-class Leases implements Exchange<readonly LeaseReply[]> {
-  readonly #server: StoreServer;
-  readonly #calls: readonly LeaseCall[];
-  readonly #resolvers: ((reply: LeaseReply) => void)[] = [];
+/** The calls of one tick. */
+class Batch<Call, Reply> implements Exchange<readonly Reply[]> {
+  readonly #calls: readonly Call[];
+  readonly #execute: (call: Call) => Reply;
+  readonly #resolvers: ((reply: Reply) => void)[] = [];
 
-  constructor(server: StoreServer, calls: readonly LeaseCall[]) {
-    this.#server = server;
+  constructor(calls: readonly Call[], execute: (call: Call) => Reply) {
     this.#calls = calls;
+    this.#execute = execute;
   }
 
-  promises(): Promise<LeaseReply>[] {
+  promises(): Promise<Reply>[] {
     const resolvers = this.#resolvers;
-    return this.#calls.map(() => new Promise<LeaseReply>((resolve) => resolvers.push(resolve)));
+    return this.#calls.map(() => new Promise<Reply>((resolve) => resolvers.push(resolve)));
   }
 
-  execute(): readonly LeaseReply[] {
-    const replies: LeaseReply[] = [];
-    for (const call of this.#calls) replies.push(this.#server.execute(call));
+  execute(): readonly Reply[] {
+    const replies: Reply[] = [];
+    for (const call of this.#calls) replies.push(this.#execute(call));
     return replies;
   }
 
-  answered(replies: readonly LeaseReply[]): void {
-    for (let i = 0; i < replies.length; i++) this.#resolvers[i]?.(replies[i] as LeaseReply);
+  answered(replies: readonly Reply[]): void {
+    for (let i = 0; i < replies.length; i++) this.#resolvers[i]?.(replies[i] as Reply);
   }
 }
 

@@ -49,6 +49,7 @@ export const ATTRIBUTES = {
       'denied-by-policy',
       'closed',
       'queue-full',
+      'paced',
       'blocked',
     ],
     description: 'Why the tier denied.',

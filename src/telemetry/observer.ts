@@ -21,8 +21,10 @@ export type DenialReason =
   | 'denied-by-policy'
   /** The limiter was closed while the call waited. */
   | 'closed'
-  /** As many wait for this key as the call's `maxQueued` allows. */
+  /** As many wait for this key as the call's `maxQueued`, or the queue of a leaky bucket, allows. */
   | 'queue-full'
+  /** The ceiling is a leaky bucket, and only `acquire` waits for a slot of it. */
+  | 'paced'
   /** The key has been blocked, fleet-wide, until `retryAfterMs` from now. */
   | 'blocked';
 

@@ -6,6 +6,7 @@ import { isAllowed, VERDICT, type Verdict } from '../limiter/decision.js';
 import type { KeyState } from '../limiter/key-state.js';
 import { putBack as giveBack, levelOf } from '../limiter/local-tier.js';
 import type { Teller } from '../limiter/teller.js';
+import { isPaced } from '../policy/policy.js';
 import { MICRO, type Microseconds, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 
 // What the judge would say, without charging or fetching anything; and how to take back what the judge has charged.
@@ -23,6 +24,7 @@ export function look(
   const never = judge.never(state, cost, micro);
   if (never !== undefined) return never;
   if (now < state.blockEnd) return VERDICT.blocked;
+  if (isPaced(state.terms)) return VERDICT.paced;
   const { account } = state;
   if (local !== undefined && levelOf(state, local, now) < cost) return VERDICT.localEmpty;
   if (account === undefined) return state.waiters === undefined ? VERDICT.allowed : VERDICT.localEmpty;
@@ -44,7 +46,7 @@ export function look(
 export function available({ keeper }: Teller, state: KeyState, now: Milliseconds): Tokens {
   const { local, mode } = state.terms;
   if (mode === 'allow') return Number.POSITIVE_INFINITY;
-  if (mode === 'deny' || state.waiters !== undefined || now < state.blockEnd) return 0;
+  if (mode === 'deny' || isPaced(state.terms) || state.waiters !== undefined || now < state.blockEnd) return 0;
   const { account } = state;
   const inBucket = local === undefined ? Number.POSITIVE_INFINITY : Math.max(0, levelOf(state, local, now));
   return account === undefined ? inBucket : Math.min(inBucket, heldOrLeft(keeper, account, now) / MICRO);

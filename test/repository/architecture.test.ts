@@ -49,7 +49,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'lease',
     'policy',
     'ceiling/ceiling-store',
+    'ceiling/pace-store',
     'ceiling/seat-store',
+    'pace',
     'telemetry/observer',
   ],
 

@@ -1,6 +1,7 @@
 import type { CeilingStore, LeaseCall, LeaseReply } from '../../src/ceiling/ceiling-store.js';
 import type { MarkStore } from '../../src/ceiling/mark-store.js';
 import { MemoryCeiling, storeClock } from '../../src/ceiling/memory-ceiling.js';
+import type { PaceCall, PaceStore } from '../../src/ceiling/pace-store.js';
 import type { SeatCall, SeatStore } from '../../src/ceiling/seat-store.js';
 import type { Time } from '../../src/time.js';
 import type { Milliseconds } from '../../src/units.js';
@@ -24,6 +25,7 @@ export class RemoteCeiling implements CeilingStore {
   /** Calls sent so far, in order. */
   readonly calls: LeaseCall[] = [];
   readonly seatCalls: SeatCall[] = [];
+  readonly paceCalls: PaceCall[] = [];
   /** Round trips begun: calls that went out together count once. */
   trips = 0;
   heartbeats = 0;
@@ -61,6 +63,13 @@ export class RemoteCeiling implements CeilingStore {
     };
     return this;
   }
+
+  readonly pacer: PaceStore = {
+    pace: (calls) => {
+      this.paceCalls.push(...calls);
+      return calls.map((call) => this.#carry(() => this.inner.pacer.paceNow(call)));
+    },
+  };
 
   async heartbeat(group: string, holder: string): Promise<number> {
     this.heartbeats += 1;

@@ -3,13 +3,13 @@ import { InvalidPolicyError } from '../../../src/errors.js';
 import { Fields } from '../../../src/policy/fields.js';
 import { readTier, type Tier } from '../../../src/policy/tier.js';
 
-function read(ceiling: unknown, runs?: Parameters<typeof readTier>[2]): Tier | undefined {
-  return readTier(Fields.read({ ceiling }, '', ' (policy "api")'), 'ceiling', runs);
+function read(ceiling: unknown): Tier | undefined {
+  return readTier(Fields.read({ ceiling }, '', ' (policy "api")'), 'ceiling');
 }
 
-function messageOf(ceiling: unknown, runs?: Parameters<typeof readTier>[2]): string {
+function messageOf(ceiling: unknown): string {
   try {
-    read(ceiling, runs);
+    read(ceiling);
   } catch (error) {
     expect(error).toBeInstanceOf(InvalidPolicyError);
     return (error as Error).message;
@@ -136,13 +136,5 @@ describe('a tier', () => {
     ],
   ])('%o is refused', (given, message) => {
     expect(messageOf(given)).toContain(message);
-  });
-
-  it('is refused where the tier can’t run its algorithm', () => {
-    const runs = ['token-bucket'] as const;
-    const message = '`ceiling.algorithm` to be "token-bucket" (this tier has no other yet), got "fixed-window".';
-    expect(messageOf(fixed, runs)).toContain(message);
-    expect(messageOf(fixed, [...runs, 'leaky-bucket'])).toContain('to be one of "token-bucket", "leaky-bucket", got');
-    expect(read({ rate: 1, burst: 1 }, runs)?.document).toEqual({ rate: 1, burst: 1 });
   });
 });

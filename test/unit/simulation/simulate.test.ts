@@ -151,4 +151,16 @@ describe('simulate', { timeout: 20_000 }, () => {
     await expect(run).rejects.toThrow('enough');
     expect(seen[1]).toBeGreaterThan(seen[0] as number);
   });
+
+  it('runs a ceiling that is a leaky bucket, whose rate it uses and keeps to', async () => {
+    const report = await simulate({
+      duration: '6s',
+      policies: [{ name: 'api', ceiling: { algorithm: 'leaky-bucket', rate: 100, queue: 20 } }],
+      fleet: [{ instances: 4, traffic: { rate: 60, maxWaitMs: 300 } }],
+      network: { roundTripMs: 2, jitterMs: 5, loss: 0.01, duplication: 0.02 },
+    });
+    expect(report).toMatchObject({ windowsOver: 0 });
+    expect(report.buckets[0]?.admitted).toBeGreaterThan(500);
+    expect(report.buckets[0]?.admitted).toBeLessThanOrEqual(601);
+  });
 });
