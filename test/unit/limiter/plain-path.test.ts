@@ -57,7 +57,7 @@ describe('the plain path', () => {
       }),
       { numRuns: 300 },
     );
-  });
+  }, 30_000);
 
   it('leaves a denial that somebody watches to the clerk, who shows it', async () => {
     const seen: string[] = [];
