@@ -7,6 +7,7 @@ import type { Time, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import { checkKey } from './check-key.js';
 import { accountOf, type Held, keyOf } from './held.js';
+import { inherited } from './inherited.js';
 import { KeyIndex } from './key-index.js';
 import { firstCellOf, KeyPages, pageOf } from './key-pages.js';
 import { KeyState, NOWHERE } from './key-state.js';
@@ -51,8 +52,8 @@ export class KeyTable {
   /** The next slot to be looked at, and how many are left in this round. */
   #hand = 0;
   #left = 0;
-  /** The edition in force when the hand was last at the first slot. */
-  #passEdition = 1;
+  /** The edition in force when this round began. */
+  #roundEdition = 1;
   /** When the first of those that were looked at in this round may be dropped, at the earliest. */
   #soonest: Milliseconds = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
@@ -82,6 +83,11 @@ export class KeyTable {
       if (held instanceof Account && !held.idle) this.#hold(this.#stateOf(held, slot));
     }
     yield* this.states();
+  }
+
+  /** A newer policy is in force: the hand brings those that nobody asks for under it. */
+  replaced(now: Milliseconds): void {
+    if (this.size > 0) this.#lookBy(now + ROUND_MS, now);
   }
 
   *accounts(): Iterable<Account> {
@@ -256,13 +262,7 @@ export class KeyTable {
 
   /** The slot that the hand points to, which then points to the next. */
   #next(): number {
-    if (this.#hand >= this.#pages.extent) {
-      const { owner } = this.#parts;
-      // It has been everywhere since, and has brought all that it saw under the policy in force.
-      owner.forgetBefore(this.#passEdition);
-      this.#passEdition = owner.edition;
-      this.#hand = 0;
-    }
+    if (this.#hand >= this.#pages.extent) this.#hand = 0;
     return this.#hand++;
   }
 
@@ -276,9 +276,12 @@ export class KeyTable {
   /** Looks at the next keys of this round, and sees to it that the rest will be, and all of them again. */
   #look(): void {
     this.#timerAt = Number.POSITIVE_INFINITY;
-    const now = this.#parts.time.now();
+    const { owner, time } = this.#parts;
+    const now = time.now();
     if (this.#left <= 0) {
+      this.#hand = 0;
       this.#left = this.#pages.extent;
+      this.#roundEdition = owner.edition;
       this.#soonest = Number.POSITIVE_INFINITY;
     }
     for (let i = Math.min(AT_ONCE, this.#left); i > 0; i--) {
@@ -289,6 +292,8 @@ export class KeyTable {
       else this.#soonest = Math.min(this.#soonest, at);
     }
     this.#left -= AT_ONCE;
+    // It has been everywhere since, and has brought all that it saw under the policy in force.
+    if (this.#left <= 0) owner.forgetBefore(this.#roundEdition);
     if (this.#left > 0) this.#lookBy(now + PAUSE_MS, now);
     else if (this.size > 0)
       this.#lookBy(now + Math.min(LONGEST_ROUND_MS, Math.max(ROUND_MS, this.#soonest - now)), now);
@@ -381,18 +386,4 @@ function droppableAt(
   if (!account.idle) return now + UNUSED_MS;
   if (account.attempted > 0) account.measure(now);
   return Math.max(account.blockedUntil, account.activeAt + UNUSED_MS);
-}
-
-/** The inheritance rules of `Inheritance`, for a local bucket; `reset` here is a full one. */
-function inherited(policy: Policy, held: number, fromBurst: number, toBurst: number): number {
-  switch (policy.inheritance) {
-    case 'proportional':
-      return (held / fromBurst) * toBurst;
-    case 'additive':
-      return held + toBurst - fromBurst;
-    case 'reset':
-      return toBurst;
-    case 'as-is':
-      return held;
-  }
 }

@@ -205,6 +205,7 @@ export class PolicyLimiter {
     this.#owner.replace(policy, now);
     this.teller.adopt();
     this.#desk()?.changed(policy.name);
+    this.keys.replaced(now);
     for (const state of this.keys.busy()) {
       if (state.waiters || state.pace || (state.account && !state.account.idle)) this.keys.refresh(state, now);
       this.teller.room.serve(state, true, now);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { memoryPolicySource } from '../../../src/policy/memory-source.js';
 import { allowed, limiterOf, remoteLimiterOf, soFar } from '../../support/limiter-under-test.js';
 
 describe('keys', () => {
@@ -54,6 +55,36 @@ describe('keys', () => {
       expect(limiter.stats()[0]).toMatchObject({ keys: 0, tokensHeld: 0, waiting: 0 });
       expect(time.pending).toBe(0);
     }
+  });
+
+  it('that rest are numbers alone, which say the same', async () => {
+    const tier = { rate: 1, per: '1h' as const, burst: 9 };
+    const { api, time } = await limiterOf({ local: tier, overrides: { named: { local: tier } } });
+    const states = () => Array.from(api.keys.states(), ({ key }) => key);
+    for (let i = 0; i < 3; i++) api.tryAcquire('asked');
+    expect(states()).toEqual([]);
+    const { remaining } = api.decide('asked');
+    api.tryAcquire('named');
+    expect([remaining, states()]).toEqual([5, ['asked', 'named']]);
+    await time.advance(2_000);
+    // Terms of its own are more than its numbers say.
+    expect(states()).toEqual(['named']);
+    expect(api.decide('asked').remaining).toBe(4);
+  });
+
+  it('that rest come under newer terms with what they held, and no older terms are kept', async () => {
+    const policySource = memoryPolicySource([{ name: 'api', local: { rate: 1, per: '1h', burst: 10 } }]);
+    const { limiter, api, time } = await limiterOf({}, { policies: [], policySource });
+    for (let i = 0; i < 4; i++) api.tryAcquire('k');
+    const publish = (burst: number) =>
+      limiter.policies.publish({ name: 'api', inheritance: 'proportional', local: { rate: 1, per: '1h', burst } });
+    await publish(20);
+    expect(api.decide('k', 12)).toMatchObject({ allowed: true, remaining: 0 });
+    await time.advance(2_000);
+    for (let burst = 30; burst < 40; burst++) await publish(burst);
+    expect(api.teller.owner.ofEdition(2)).toBeDefined();
+    await time.advance(4_000);
+    for (let edition = 1; edition < 12; edition++) expect(api.teller.owner.ofEdition(edition)).toBeUndefined();
   });
 
   it('are looked through a thousand at a time, whatever their number (C68)', async () => {

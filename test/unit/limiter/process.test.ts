@@ -76,6 +76,66 @@ describe('a process', () => {
     }
   }, 30_000);
 
+  it('holds nothing of a million keys that came and went: pages, maps and timers', async () => {
+    const { code, stdout, stderr } = await built.run(
+      `
+      import { createLimiter } from 'headgate';
+      let now = 0;
+      let tasks = [];
+      const time = { now: () => now, wallNow: () => now, after(ms, run) {
+        const task = { at: now + ms, run };
+        tasks.push(task);
+        return { cancel: () => { tasks = tasks.filter((other) => other !== task); } };
+      } };
+      const passTime = async () => {
+        while (tasks.length > 0) {
+          const next = tasks.reduce((a, b) => (b.at < a.at ? b : a));
+          tasks = tasks.filter((other) => other !== next);
+          now = Math.max(now, next.at);
+          next.run();
+          await Promise.resolve();
+        }
+      };
+      const tiers = { local: { rate: 10, burst: 10 } };
+      const policies = [{ name: 'local', ...tiers }, { name: 'both', ...tiers, ceiling: tiers.local }];
+      const limiter = await createLimiter({ policies, time, maxKeys: 1e6, telemetry: false });
+      const held = () => {
+        gc();
+        gc();
+        const { heapUsed, arrayBuffers } = process.memoryUsage();
+        return { keys: limiter.stats().map(({ keys }) => keys), heap: heapUsed / 1e6, pages: arrayBuffers / 1e6 };
+      };
+      const wave = async (name, keys) => {
+        const api = limiter.policy(name);
+        for (let i = 0; i < keys; i++) if (!api.tryAcquire(name + now + '-' + i)) throw new Error('denied');
+        const full = held();
+        await passTime();
+        return { full, left: held(), timers: tasks.length };
+      };
+      await wave('both', 2_000);
+      const start = held();
+      const waves = [];
+      for (let i = 0; i < 4; i++) waves.push(await wave('local', 250_000));
+      for (let i = 0; i < 2; i++) waves.push(await wave('both', 20_000));
+      console.log(JSON.stringify({ start, waves }));
+      await limiter.close();
+    `,
+      ['--expose-gc'],
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    const { start, waves } = JSON.parse(stdout);
+    expect(waves.map(({ full }: { full: { keys: number[] } }) => Math.max(...full.keys))).toEqual([
+      250_000, 250_000, 250_000, 250_000, 20_000, 20_000,
+    ]);
+    for (const { full, left, timers } of waves) {
+      expect(full.pages - start.pages).toBeGreaterThan(3);
+      expect([left.keys, timers]).toEqual([[0, 0], 0]);
+      expect(left.pages - start.pages).toBeLessThan(0.5);
+    }
+    // A ceiling in this process keeps its own buckets for a while; without one nothing is left at all.
+    for (const { left } of waves.slice(0, 4)) expect(left.heap - start.heap).toBeLessThan(2);
+  }, 60_000);
+
   it('is left as it was by a million who waited and gave up: heap, timers and listeners (C52)', async () => {
     const { code, stdout, stderr } = await built.run(
       `
