@@ -4,6 +4,7 @@ import {
   type Observer,
   type PolicyCounters,
   type PolicyLimiter,
+  type Readings,
   silentObserver,
 } from '../index.js';
 import type { EventQueue } from './event-queue.js';
@@ -70,7 +71,7 @@ export class Instance {
       askedAt = queue.now;
       recorder.asked(calls, trips, askedAt);
     });
-    const counters = new Map<string, Readonly<PolicyCounters>>();
+    let counters: Readings['counters'] = () => [];
     const started = createLimiter({
       policies: plan.policies.map(({ document }) => document),
       ceiling,
@@ -78,18 +79,18 @@ export class Instance {
       instanceId: this.#name,
       weight: this.group.weight,
       callDeadlineMs: plan.callDeadlineMs,
-      observer: observerOf(counters, this.failed),
+      observer: observerOf((readings) => {
+        counters = readings.counters;
+      }, this.failed),
       onTrouble: () => {},
       time: clock,
       random: this.#dice.roll,
     }).then((limiter) => {
       if (clock.stopped) return;
       this.#limiter = limiter;
+      // Not before: what some policies run on is loaded while the limiter is made.
       this.running = new Map(
-        plan.policies.map(({ name }) => [
-          name,
-          { limiter: limiter.policy(name), counters: counters.get(name) as Readonly<PolicyCounters> },
-        ]),
+        [...counters()].map((row) => [row.policy, { limiter: limiter.policy(row.policy), counters: row }]),
       );
     }, this.failed);
     starting.add(started);
@@ -119,15 +120,15 @@ export class Instance {
   }
 }
 
-/** Hands out the counters of a limiter, which callers read to see at once what was decided. */
-function observerOf(counters: Map<string, Readonly<PolicyCounters>>, failed: (error: unknown) => void): Observer {
+/** Hands out what a limiter counts, which callers read to see at once what was decided. */
+function observerOf(attached: (readings: Readings) => void, failed: (error: unknown) => void): Observer {
   return {
     ...silentObserver,
     policyChanged({ error }) {
       if (error) failed(error);
     },
     attach(readings) {
-      for (const row of readings.counters()) counters.set(row.policy, row);
+      attached(readings);
       return () => {};
     },
   };

@@ -39,6 +39,21 @@ describe('simulate', { timeout: 20_000 }, () => {
     }
   });
 
+  it.each([
+    ['leaky-bucket', { algorithm: 'leaky-bucket', rate: 20, queue: 5 }],
+    ['fixed-window', { algorithm: 'fixed-window', limit: 20, window: '1s' }],
+    ['sliding-window-log', { algorithm: 'sliding-window-log', limit: 20, window: '1s' }],
+    ['sliding-window-counter', { algorithm: 'sliding-window-counter', limit: 20, window: '1s' }],
+  ] as const)('runs a local tier that is a %s', async (_name, local) => {
+    const { groups } = await simulate({
+      duration: '3s',
+      policies: [{ name: 'api', local, ceiling: { rate: 1_000, burst: 1_000 } }],
+      fleet: [{ instances: 2, traffic: { rate: 50 } }],
+    });
+    expect(groups[0]?.admitted).toBeGreaterThan(60);
+    expect(groups[0]?.denied).toBeGreaterThan(60);
+  });
+
   it('sees the windows that go over where the outage mode lets them', async () => {
     const report = await simulate({
       duration: '8s',
