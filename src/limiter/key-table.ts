@@ -2,7 +2,7 @@ import { CELL, CELLS_A_KEY, CELLS_A_LEASE } from '../cells.js';
 import { Account, ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
-import { isLeased, isPaced, type LocalTier, type Policy, termsFor } from '../policy/policy.js';
+import { isLeased, isPaced, type LocalTier, termsFor } from '../policy/policy.js';
 import type { Time, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import { checkKey } from './check-key.js';
