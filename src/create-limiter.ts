@@ -30,6 +30,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   const time = options.time ?? systemTime;
   const random = options.random ?? Math.random;
   const instanceId = options.instanceId ?? randomId();
+  const digest = options.keys && (await import('./key/key-digest.js')).keyDigest(options.keys.hash);
   const { composeObserver } = await import('./telemetry/compose-observer.js');
   const observer = await composeObserver({
     instanceId,
@@ -58,6 +59,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     seatDesk: await seatDesk(policies),
     Marks: MarkDesk,
     blocksEveryMs: options.blocksEveryMs ?? 1_000,
+    digest,
     Fleet: store.leaseNow ? undefined : (await import('./lease/fleet.js')).Fleet,
     store,
     source,

@@ -13,6 +13,8 @@ import { ledgerSuffix } from './window-call.js';
 export interface LeasedPolicy {
   policy: Policy;
   readonly counters: PolicyCounters;
+  /** Under which name a key leaves this process: its own, or a digest of it. */
+  nameOf(key: string): string;
 }
 
 /** After a failed call an account pauses this long for each failure in a row, and no longer; up to twice as long at random. */
@@ -45,6 +47,8 @@ export function ledgerName(policy: Policy, terms: Terms): string {
  */
 export class Account extends LeaseRow implements Share {
   readonly key: string;
+  /** As the store knows it. */
+  readonly name: string;
   readonly owner: LeasedPolicy;
   readonly clock: StoreClock;
   /** The policy it draws under. Calls take version and terms from here, so that they are always of one document. */
@@ -64,11 +68,12 @@ export class Account extends LeaseRow implements Share {
   constructor(key: string, owner: LeasedPolicy, clocks: StoreClocks, place: LeasePlace, now: Milliseconds) {
     super(place, now);
     this.key = key;
+    this.name = owner.nameOf(key);
     this.owner = owner;
     this.policy = owner.policy;
     this.terms = termsFor(owner.policy, key);
     this.ledger = ledgerName(this.policy, this.terms);
-    this.clock = clocks.of(this.ledger, key);
+    this.clock = clocks.of(this.ledger, this.name);
   }
 
   get flight(): Flight | undefined {
@@ -207,7 +212,9 @@ export class Account extends LeaseRow implements Share {
 
   /** Under which name the store fences its terms. */
   get fence(): string {
-    return this.ledger + this.terms.fence.slice(this.policy.name.length);
+    // `#key` of an override, which is told to nobody either.
+    const override = this.terms.fence.slice(this.policy.name.length);
+    return this.ledger + (override && `#${this.owner.nameOf(override.slice(1))}`);
   }
 
   /** Takes what was asked for since the last look into the measure of demand; it was in use if anything was. */

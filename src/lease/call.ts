@@ -66,7 +66,7 @@ export function composeCall(
   const flight: Flight = { seq, sentAt: now, leaseMs, returned, refund, refills, head, since, settle: () => {} };
   const call: LeaseCall = {
     policy: account.ledger,
-    key: account.key,
+    key: account.name,
     fence: account.fence,
     version: policy.version,
     burst: terms.burst,

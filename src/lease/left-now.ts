@@ -9,7 +9,7 @@ import { windowCall } from './window-call.js';
  */
 export function leftNow(store: CeilingStore, holder: string, account: Account): MicroTokens | undefined {
   try {
-    const { ledger: policy, key, fence } = account;
+    const { ledger: policy, name: key, fence } = account;
     const { ceiling } = account.terms;
     // As of the last reply: where another window has begun since, the answer may be too low.
     const window = ceiling && windowCall(ceiling, account.clock.lastReply);

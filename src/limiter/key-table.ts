@@ -48,6 +48,8 @@ export class KeyTable {
   readonly #parts: KeyTableParts;
   readonly #index = new KeyIndex();
   readonly #pages = new KeyPages();
+  /** Where keys leave this process under other names: which is whose. */
+  readonly #keys: Map<string, string> | undefined;
   #overflow: KeyState | undefined;
   /** The next slot to be looked at, and how many are left in this round. */
   #hand = 0;
@@ -61,6 +63,7 @@ export class KeyTable {
 
   constructor(parts: KeyTableParts) {
     this.#parts = parts;
+    this.#keys = parts.owner.digest && new Map();
   }
 
   get size(): number {
@@ -134,6 +137,11 @@ export class KeyTable {
     return held instanceof KeyState ? held : undefined;
   }
 
+  /** The key that is known outside this process by `name`, if it is here. */
+  keyOf(name: string): string | undefined {
+    return this.#keys ? this.#keys.get(name) : name;
+  }
+
   /** Brings a state under the policy in force now, and back to where its cells decide if they can. */
   refresh(state: KeyState, now: Milliseconds): KeyState {
     if (state.policy !== this.#parts.owner.policy) this.#reshape(state, now);
@@ -195,6 +203,7 @@ export class KeyTable {
     // A key that is asked for once may never be asked for again.
     this.#pages.put(slot, this.#rests(state, now) ? (state.account ?? key) : state);
     this.#index.add(key, slot);
+    this.#keys?.set(owner.nameOf(key), key);
     this.#lookBy(now + ROUND_MS, now);
     return state;
   }
@@ -304,6 +313,7 @@ export class KeyTable {
     const held = this.#pages.at(slot) as Held;
     const account = accountOf(held);
     this.#index.delete(keyOf(held));
+    this.#keys?.delete(this.#parts.owner.nameOf(keyOf(held)));
     if (account) keeper.forget(account);
     if (held instanceof KeyState) this.#letGo(held);
     this.#pages.give(slot);

@@ -41,6 +41,8 @@ export interface LimiterParts {
   readonly Fleet: typeof Fleet | undefined;
   readonly Marks: typeof MarkDesk;
   readonly blocksEveryMs: Milliseconds;
+  /** Makes of a key the name under which it leaves this process. */
+  readonly digest: ((key: string) => string) | undefined;
 }
 
 /** A rate limiter: the policies it runs, each with a limiter of its own. */
@@ -175,7 +177,12 @@ export class Limiter {
     if (running) {
       running.limiter.replace(policy);
     } else {
-      const state = new PolicyState(policy, this.#parts.time.now(), this.#marks.keysOf(policy.name));
+      const state = new PolicyState(
+        policy,
+        this.#parts.time.now(),
+        this.#marks.keysOf(policy.name),
+        this.#parts.digest,
+      );
       const limiter = new PolicyLimiter({
         ...this.#parts,
         owner: state,

@@ -30,6 +30,11 @@ export interface LimiterOptions<Redis = unknown, Nats = unknown> {
   readonly blocksEveryMs?: Milliseconds;
   /** Most keys held for each policy; the rest share one overflow bucket. 1 to 16,000,000, whole. Default 100,000. */
   readonly maxKeys?: number;
+  /**
+   * Keys leave this process as digests under this secret, 16 bytes at least (HMAC-SHA-256, 144 bits), and never as they are:
+   * neither to Redis nor to the primary of a cluster. The same secret on all instances. Default: as they are.
+   */
+  readonly keys?: { readonly hash: string | Uint8Array };
   /** First part of every key in Redis: 1 to 32 of A–Z a–z 0–9 `_` `-`. Default `'hg'`. */
   readonly keyPrefix?: string;
   /**
@@ -88,6 +93,7 @@ const CHECKS: readonly Check[] = [
   ],
   ['blocksEveryMs', 'a whole number from 50 to 60,000', isWhole(50, 60_000)],
   ['maxKeys', 'a whole number from 1 to 16,000,000', isWhole(1, 16_000_000)],
+  ['keys', '{ hash: a secret }', (value) => isObject(value) && Object.keys(value).join() === 'hash'],
   [
     'keyPrefix',
     '1 to 32 characters of A–Z a–z 0–9 _ -',

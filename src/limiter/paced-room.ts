@@ -185,7 +185,7 @@ export class PacedRoom {
     const terms = paceTerms(policy.version, state.terms.ceiling as CeilingTier);
     caller.asking = true;
     this.#breaker.sent(now);
-    this.#pacer.reserve(ledgerName(policy, state.terms), state.key, terms, micro).then(
+    this.#pacer.reserve(ledgerName(policy, state.terms), owner.nameOf(state.key), terms, micro).then(
       (slot) => {
         caller.asking = false;
         this.#reached(caller);

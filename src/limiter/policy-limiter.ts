@@ -146,7 +146,7 @@ export class PolicyLimiter {
    */
   async block(key: string, forMs: Milliseconds | readonly Milliseconds[], options?: BlockOptions): Promise<Block> {
     checkKey(key);
-    return this.#marks.block(this.policy.name, key, forMs, options);
+    return this.#marks.block(this.policy.name, this.#owner.nameOf(key), forMs, options);
   }
 
   /**
@@ -156,7 +156,7 @@ export class PolicyLimiter {
    */
   async unblock(key: string): Promise<void> {
     checkKey(key);
-    return this.#marks.unblock(this.policy.name, key);
+    return this.#marks.unblock(this.policy.name, this.#owner.nameOf(key));
   }
 
   /**
@@ -168,7 +168,7 @@ export class PolicyLimiter {
    */
   async reset(key: string): Promise<void> {
     checkKey(key);
-    return this.#marks.reset(this.policy.name, key, async () => {
+    return this.#marks.reset(this.policy.name, this.#owner.nameOf(key), async () => {
       const { account } = this.keys.find(key, this.teller.now(), true);
       if (account) await this.#keeper.refill(account);
     });
@@ -191,12 +191,13 @@ export class PolicyLimiter {
   }
 
   /** @internal Something has been said about a key; `reset`: that it is to be as if it had never been asked for. */
-  marked(key: string, reset: boolean): void {
+  marked(name: string, reset: boolean): void {
     const now = this.teller.now();
-    const state = this.keys.mark(key, reset, now);
+    const key = this.keys.keyOf(name);
+    const state = key === undefined ? undefined : this.keys.mark(key, reset, now);
     if (state) this.teller.room.serve(state, true, now);
     if (state) this.teller.paced?.changed(state, now);
-    this.#desk()?.marked(this.policy.name, key);
+    this.#desk()?.marked(this.policy.name, name);
   }
 
   /** @internal A newer version is in force: whoever holds tokens or waits must hear of it; other keys at their next call. */

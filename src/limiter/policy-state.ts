@@ -16,11 +16,20 @@ export class PolicyState implements LeasedPolicy {
 
   /** By edition, what was in force before. */
   readonly #past = new Map<number, Policy>();
-  /** Keys that are blocked, or were just now. */
+  /** Keys that are blocked, or were just now, by their names. */
   readonly #blocks: ReadonlyMap<string, { readonly end: Milliseconds }>;
 
-  constructor(policy: Policy, now: Milliseconds, blocks: ReadonlyMap<string, { readonly end: Milliseconds }>) {
+  /** Makes of a key the name under which it leaves this process; `undefined`: it leaves as it is. */
+  readonly digest: ((key: string) => string) | undefined;
+
+  constructor(
+    policy: Policy,
+    now: Milliseconds,
+    blocks: ReadonlyMap<string, { readonly end: Milliseconds }>,
+    digest: ((key: string) => string) | undefined,
+  ) {
     this.#blocks = blocks;
+    this.digest = digest;
     this.policy = policy;
     this.since = now;
     this.costs = new CostLimits(policy);
@@ -29,7 +38,12 @@ export class PolicyState implements LeasedPolicy {
 
   /** Until when a key is blocked, on the monotonic clock; `-Infinity`: it is not. */
   blockEnd(key: string): Milliseconds {
-    return this.#blocks.get(key)?.end ?? Number.NEGATIVE_INFINITY;
+    return this.#blocks.get(this.nameOf(key))?.end ?? Number.NEGATIVE_INFINITY;
+  }
+
+  nameOf(key: string): string {
+    // The bucket that keys share for which there is no room has no key.
+    return this.digest && key ? this.digest(key) : key;
   }
 
   /** The policy of an edition that a key may still be under. */

@@ -12,6 +12,8 @@ export interface SeatedPolicy {
   readonly counters: Pick<PolicyCounters, 'seatsTaken' | 'seatsRefused' | 'seatsShadowRefused'>;
   /** Until when a key is blocked; `-Infinity`: it is not. */
   blockEnd(key: string): Milliseconds;
+  /** Under which name a key leaves this process: its own, or a digest of it. */
+  nameOf(key: string): string;
 }
 
 /** How long a caller of `enter` waits. */
@@ -38,6 +40,8 @@ export interface SeatWaiter extends InLine<SeatWaiter> {
 /** One key's seats at this holder. */
 export class SeatAccount implements Sleeper {
   readonly key: string;
+  /** As the store knows it. */
+  readonly name: string;
   readonly owner: SeatedPolicy;
   /** In use here. */
   held = 0;
@@ -59,6 +63,7 @@ export class SeatAccount implements Sleeper {
 
   constructor(key: string, owner: SeatedPolicy) {
     this.key = key;
+    this.name = owner.nameOf(key);
     this.owner = owner;
   }
 
@@ -97,7 +102,7 @@ export class SeatAccount implements Sleeper {
     const { name, version } = this.owner.policy;
     return {
       policy: name,
-      key: this.key,
+      key: this.name,
       version,
       limit: terms.limit,
       holder,

@@ -17,6 +17,8 @@ export interface SeatDeskParts extends SeatRoad {
   readonly holder: string;
   /** Largest size of the fleet in the last ten minutes; 0 while it was never learnt. */
   readonly fleetSize: () => number;
+  /** Given where keys leave this process under other names. */
+  readonly digest: ((key: string) => string) | undefined;
   /** Told when the store knows a newer limit than this instance. */
   readonly outdated: () => void;
 }
@@ -106,11 +108,14 @@ export class SeatDesk {
   }
 
   /** A key has been blocked, or no longer is: who waits for a seat and can't outwait that does so in vain. */
-  marked(policy: string, key: string): void {
-    const account = this.#accounts.get(policy)?.get(key);
+  marked(policy: string, name: string): void {
+    const accounts = this.#accounts.get(policy);
+    const account = this.#parts.digest
+      ? [...(accounts?.values() ?? [])].find((other) => other.name === name)
+      : accounts?.get(name);
     if (!account) return;
     const now = this.#parts.time.now();
-    const blockEnd = account.owner.blockEnd(key);
+    const { blockEnd } = account;
     if (now < blockEnd) {
       for (const waiter of account.waiters) {
         if (!waiter.patient || !outlasts(waiter.deadline, blockEnd)) this.#refuse(account, waiter, 'blocked');

@@ -62,6 +62,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'create-limiter': [
     ...FOUNDATION,
     'version',
+    'key/key-digest',
     'mark',
     'seat',
     'lease/fleet',

@@ -129,7 +129,7 @@ describe('the options of acquire', () => {
 
 describe('the options of createLimiter', () => {
   const KNOWN =
-    'policies, redis, nats, ceiling, policySource, instanceId, group, weight, callDeadlineMs, blocksEveryMs, maxKeys, keyPrefix, ' +
+    'policies, redis, nats, ceiling, policySource, instanceId, group, weight, callDeadlineMs, blocksEveryMs, maxKeys, keys, keyPrefix, ' +
     'newStore, telemetry, observer, onTrouble, time, random';
 
   it.each([
@@ -162,6 +162,8 @@ describe('the options of createLimiter', () => {
     [{ callDeadlineMs: '50' }, 'Expected `callDeadlineMs` to be a number of ms from 5 to 120, got "50".'],
     [{ callDeadlineMs: Number.NaN }, 'Expected `callDeadlineMs` to be a number of ms from 5 to 120, got NaN.'],
     [{ blocksEveryMs: 49 }, 'Expected `blocksEveryMs` to be a whole number from 50 to 60,000, got 49.'],
+    [{ keys: 'secret' }, 'Expected `keys` to be { hash: a secret }, got "secret".'],
+    [{ keys: { hash: 'short' } }, 'Expected the secret for keys to be a string or bytes, 16 at least, got 5 bytes.'],
     [{ maxKeys: 0 }, 'Expected `maxKeys` to be a whole number from 1 to 16,000,000, got 0.'],
     [{ maxKeys: 1e9 }, 'Expected `maxKeys` to be a whole number from 1 to 16,000,000, got 1000000000.'],
     [{ keyPrefix: 'a:b' }, 'Expected `keyPrefix` to be 1 to 32 characters of A–Z a–z 0–9 _ -, got "a:b".'],
