@@ -48,7 +48,10 @@ export function take(log: SlidingWindowLog, terms: SlidingWindowLogTerms, cost: 
   log.used += cost;
 }
 
-/** Takes back up to `cost` of the latest charges, as far as they are still in the window. */
+/**
+ * Takes back up to `cost` of the charges that are still in the window, the oldest first: it is not said which of them did
+ * not come about, and were it one of those, a later one taken back would leave the window too soon.
+ */
 export function putBack(
   log: SlidingWindowLog,
   terms: SlidingWindowLogTerms,
@@ -57,7 +60,7 @@ export function putBack(
 ): void {
   forget(log, terms, now);
   let rest = cost;
-  for (let i = log.times.length - 1; i >= log.first && rest > 0; i--) {
+  for (let i = log.first; i < log.times.length && rest > 0; i++) {
     const back = Math.min(rest, log.costs[i] as number);
     log.costs[i] = (log.costs[i] as number) - back;
     log.used -= back;

@@ -121,12 +121,14 @@ describe('a refund', () => {
     expect(limit.level(MINUTE * 2 - 1)).toBe(0);
   });
 
-  it('takes back the latest charges of a log, so that the older ones still leave first', () => {
+  it('takes back the oldest charges of a log, so that no window has more than the limit whichever it was for', () => {
     const limit = log(10 * MICRO, 1_000);
-    limit.take(6 * MICRO, 0);
-    limit.take(4 * MICRO, 500);
-    limit.putBack(5 * MICRO, 600);
-    expect(limit.level(600)).toBe(5 * MICRO);
-    expect(limit.level(1_000)).toBe(10 * MICRO);
+    limit.take(5 * MICRO, 0);
+    limit.take(5 * MICRO, 900);
+    limit.putBack(5 * MICRO, 950);
+    expect(limit.take(5 * MICRO, 950)).toBe(true);
+    // Ten are in the window that ends here, if what came at 0 was what did not come about.
+    expect(limit.level(1_000)).toBe(0);
+    expect(limit.level(1_900)).toBe(5 * MICRO);
   });
 });
