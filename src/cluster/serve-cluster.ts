@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { MarkStore } from '../ceiling/mark-store.js';
+import type { MarkFeed } from '../ceiling/mark-store.js';
 import { MemoryCeiling, storeClock } from '../ceiling/memory-ceiling.js';
 import {
   CeilingError,
@@ -157,9 +157,11 @@ class Server implements ClusterServer {
         if (!this.ceiling.seats) throw new CeilingError('The ceiling that is served does not count seats.');
         return Promise.all(this.ceiling.seats.hold(question.calls));
       case 'mark':
-        return marksOf(this.ceiling).mark(question.call);
+        if (!this.ceiling.marks) throw new CeilingError('The ceiling that is served keeps no marks.');
+        return this.ceiling.marks.mark(question.call);
       case 'feed':
-        return marksOf(this.ceiling).feed(question.era, question.seq, question.reading);
+        // One that keeps none has nothing to tell, which is no reason for each worker to complain every second.
+        return this.ceiling.marks?.feed(question.era, question.seq, question.reading) ?? NOTHING_MARKED;
       case 'heartbeat':
         return this.ceiling.heartbeat(question.group, question.holder);
       case 'watch':
@@ -178,7 +180,4 @@ class Server implements ClusterServer {
   }
 }
 
-function marksOf({ marks }: CeilingStore): MarkStore {
-  if (!marks) throw new CeilingError('The ceiling that is served keeps no marks.');
-  return marks;
-}
+const NOTHING_MARKED: MarkFeed = { era: 'none', born: 0, now: 0, fresh: false, marks: [], seq: 0, more: false };

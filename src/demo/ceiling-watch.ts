@@ -17,6 +17,7 @@ export interface TermsMoment {
 export class CeilingWatch implements CeilingStore {
   readonly ready = true;
   readonly #memory = new MemoryCeiling({ clock: () => Math.floor(hostNow() * 1_000), newStore: 'full' });
+  readonly marks = this.#memory.marks;
   readonly #versions = new Map<string, number>();
   readonly #moments = new Map<string, TermsMoment>();
 

@@ -49,3 +49,33 @@ it('a worker blocks a key for the other workers, and for the primary at once', a
   await Promise.all(limiters.map((limiter) => limiter.close()));
   await server.close();
 });
+
+it('a worker of a primary whose ceiling keeps no marks complains only where one is made', async () => {
+  const kept = new MemoryCeiling({ clock: () => 1 });
+  const server = serveCluster({
+    ceiling: {
+      ready: true,
+      lease: (calls) => kept.lease(calls),
+      heartbeat: (group, holder) => kept.heartbeat(group, holder),
+      close: async () => {},
+    },
+  });
+  const { worker, primary } = FakeChannel.pair();
+  server.attach(primary);
+  const ceiling = clusterCeiling({ channel: worker });
+  await eventually(() => ceiling.ready, 'the primary serves');
+  const troubles: Error[] = [];
+  const limiter = await createLimiter({
+    ceiling,
+    policies: [{ name: 'api', local: { rate: 10, burst: 10 } }],
+    telemetry: false,
+    blocksEveryMs: 50,
+    onTrouble: (error) => troubles.push(error),
+  });
+  const api = limiter.policy('api');
+  await expect(api.block('k', 60_000)).rejects.toThrow('keeps no marks');
+  expect(api.tryAcquire('k')).toBe(false);
+  expect(troubles).toEqual([]);
+  await limiter.close();
+  await server.close();
+});
