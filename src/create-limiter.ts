@@ -2,7 +2,7 @@ import type { CeilingStore } from './ceiling/ceiling-store.js';
 import type { GivenRedisClient } from './ceiling/node-redis.js';
 import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
 import { loadCode } from './limiter/on-demand.js';
-import type { LimiterOptions } from './limiter/options.js';
+import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
 import { MarkDesk } from './mark/mark-desk.js';
 import type { NatsConnection } from './policy/nats-client.js';
 import { parsePolicies } from './policy/parse-policy.js';
@@ -10,6 +10,7 @@ import { everyTerms, type Policy } from './policy/policy.js';
 import type { PolicyListener, PolicySource } from './policy/policy-source.js';
 import { PolicyRegistry } from './policy/registry.js';
 import { staticPolicySource } from './policy/static-source.js';
+import { composeObserver } from './telemetry/compose-observer.js';
 import type { Observer } from './telemetry/observer.js';
 import { randomId, systemTime } from './time.js';
 import { VERSION } from './version.js';
@@ -23,15 +24,12 @@ import { VERSION } from './version.js';
  * @throws {InvalidOptionError} {@link InvalidPolicyError} {@link MissingPeerError}
  */
 export async function createLimiter(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<Limiter> {
-  // Needed once, and by nobody while requests are served.
-  const { checkLimiterOptions } = await import('./limiter/options.js');
   checkLimiterOptions(options);
   const policies = parsePolicies(options.policies ?? []);
   const time = options.time ?? systemTime;
   const random = options.random ?? Math.random;
   const instanceId = options.instanceId ?? randomId();
   const digest = options.keys && (await import('./key/key-digest.js')).keyDigest(options.keys.hash);
-  const { composeObserver } = await import('./telemetry/compose-observer.js');
   const observer = await composeObserver({
     instanceId,
     version: VERSION,
