@@ -2,7 +2,7 @@ import { CELL, CELLS_A_KEY, CELLS_A_LEASE } from '../cells.js';
 import { Account, ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
-import { isLeased, isPaced, type LocalTier, termsFor } from '../policy/policy.js';
+import { isLeased, isPaced, termsFor } from '../policy/policy.js';
 import type { Time, Timer } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import { checkKey } from './check-key.js';
@@ -11,8 +11,9 @@ import { inherited } from './inherited.js';
 import { KeyIndex } from './key-index.js';
 import { firstCellOf, KeyPages, pageOf } from './key-pages.js';
 import { KeyState, NOWHERE } from './key-state.js';
-import { freshIn, type LocalState, levelOf, meterOf } from './local-tier.js';
+import { levelOf, meterOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
+import { droppableAt, UNUSED_MS } from './unused.js';
 
 // Here, so that they are constants to the compiler, which those of another module are not.
 const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
@@ -21,8 +22,6 @@ const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
 const OVERFLOW_KEY = '';
 /** How many keys are looked at for one that can be dropped when a new one needs its place. */
 const CANDIDATES = 8;
-/** A key unused for this long is dropped, if its bucket is full and its wallet empty. */
-const UNUSED_MS: Milliseconds = 1_000;
 /** Keys are looked at in turn for such as are unused: so many at once, with a pause, each of them not more often than this. */
 const AT_ONCE = 1_024;
 const PAUSE_MS: Milliseconds = 5;
@@ -109,6 +108,11 @@ export class KeyTable {
   /** The cells among which those of the key in `slot` are. */
   cellsOf(slot: number): Float64Array {
     return this.#pages.cells[pageOf(slot)] as Float64Array;
+  }
+
+  /** The account of the key in `slot`, if its policy has a ceiling that is leased from. */
+  accountAt(slot: number): Account | undefined {
+    return accountOf(this.#pages.at(slot));
   }
 
   /**
@@ -382,18 +386,4 @@ export class KeyTable {
     if (state.account) keeper.reconcile(state.account);
     else this.#openAccount(state);
   }
-}
-
-function droppableAt(
-  bucket: LocalState,
-  local: LocalTier | undefined,
-  account: Account | undefined,
-  now: Milliseconds,
-): Milliseconds {
-  const fresh = local ? freshIn(bucket, local, now) : 0;
-  if (fresh > 0) return now + fresh;
-  if (!account) return now;
-  if (!account.idle) return now + UNUSED_MS;
-  if (account.attempted > 0) account.measure(now);
-  return Math.max(account.blockedUntil, account.activeAt + UNUSED_MS);
 }

@@ -103,7 +103,9 @@ export class PolicyLimiter {
   decide(key: string, cost: Tokens = 1): Decision {
     const micro = this.teller.micro(key, cost);
     const now = this.teller.now();
-    return this.teller.decide(this.keys.find(key, now), cost, micro, now);
+    const slot = this.keys.slotOf(key);
+    const allowed = slot === undefined ? undefined : this.teller.allowPlainly(this.keys, slot, cost, micro, now);
+    return allowed ?? this.teller.decide(this.keys.open(key, slot, now), cost, micro, now);
   }
 
   /**
@@ -114,6 +116,11 @@ export class PolicyLimiter {
    * @throws as {@link tryAcquire}; rejects with the signal's reason where it is aborted first
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision> {
+    const slot = options === undefined && this.teller.unitFits ? this.keys.slotOf(key) : undefined;
+    if (slot !== undefined) {
+      const allowed = this.teller.allowPlainly(this.keys, slot, 1, MICRO, this.teller.now());
+      if (allowed) return Promise.resolve(allowed);
+    }
     return this.teller.acquire(key, options, (now) => this.keys.find(key, now));
   }
 

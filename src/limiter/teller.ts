@@ -9,9 +9,11 @@ import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../unit
 import { type AcquireOptions, type CheckedOptions, checkAcquireOptions } from './acquire-options.js';
 import { Clerk } from './clerk.js';
 import { microTokensOf } from './cost-limits.js';
-import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
+import { type Allowed, type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Attempt, Judge } from './judge.js';
+import { firstCellOf } from './key-pages.js';
 import type { KeyState } from './key-state.js';
+import type { KeyTable } from './key-table.js';
 import { pacedRoom } from './on-demand.js';
 import type { PacedRoom } from './paced-room.js';
 import { PlainPath } from './plain-path.js';
@@ -89,6 +91,11 @@ export class Teller {
     return cost === 1 && this.#unitFits ? MICRO : this.#checkCost(key, cost);
   }
 
+  /** Whether a cost of one token need not be checked. */
+  get unitFits(): boolean {
+    return this.#unitFits;
+  }
+
   /** Where the plain path has no answer. */
   tryAcquire(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
@@ -103,6 +110,14 @@ export class Teller {
     if (this.plain.passes(state.cells, state.first, cost, micro, now)) return this.clerk.allowance(state, now);
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
     return this.clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
+  }
+
+  /** As `decide` where a key's cells alone say yes; `undefined`: they don't. */
+  allowPlainly(keys: KeyTable, slot: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): Allowed | undefined {
+    const cells = keys.cellsOf(slot);
+    const first = firstCellOf(slot);
+    if (!this.plain.passes(cells, first, cost, micro, now)) return undefined;
+    return this.clerk.plainAllowance(cells, first, keys.accountAt(slot), now);
   }
 
   /** One that may wait. `find` tells the state of its key, once all else has been checked. */
