@@ -1,5 +1,6 @@
 import type { CeilingStore } from '../ceiling/ceiling-store.js';
 import type { PaceReply, PaceStore } from '../ceiling/pace-store.js';
+import { Crowd } from '../crowd.js';
 import { CeilingError } from '../errors.js';
 import { ledgerName } from '../lease/account.js';
 import { Breaker } from '../lease/breaker.js';
@@ -62,11 +63,11 @@ export class PacedRoom {
   readonly #breaker: Breaker;
   readonly #wakes: WakeQueue<Caller>;
   readonly #lines = new WeakMap<KeyState, PaceLine<Caller>>();
-  #size = 0;
-  #letGo: (() => void) | undefined;
+  readonly #crowd: Crowd;
 
   constructor(parts: PacedRoomParts) {
     this.#parts = parts;
+    this.#crowd = new Crowd(parts.time);
     this.#pacer = new Pacer({ ...parts, store: parts.store.pacer ?? noPacer });
     this.#breaker = new Breaker(parts.random, parts.deadlineMs);
     this.#wakes = new WakeQueue(parts.time, (caller, now) => this.#woken(caller, now));
@@ -74,7 +75,7 @@ export class PacedRoom {
 
   /** How many wait. */
   get size(): number {
-    return this.#size;
+    return this.#crowd.size;
   }
 
   /** Whether the store of schedules is out of reach. */
@@ -125,7 +126,7 @@ export class PacedRoom {
       };
       signal?.addEventListener('abort', aborted, { once: true });
       line.seekers.add(caller);
-      this.#grow(1);
+      this.#crowd.grow(1);
       this.#seek(caller, now);
     });
   }
@@ -311,7 +312,7 @@ export class PacedRoom {
     this.#wakes.forget(caller);
     caller.place = undefined;
     if (place) this.#free(caller, place, this.#parts.now());
-    this.#grow(-1);
+    this.#crowd.grow(-1);
   }
 
   #lineOf(state: KeyState): PaceLine<Caller> {
@@ -321,17 +322,6 @@ export class PacedRoom {
     this.#lines.set(state, line);
     state.pace = line;
     return line;
-  }
-
-  /** While somebody waits, the process must not end for want of anything else to do. */
-  #grow(by: 1 | -1): void {
-    this.#size += by;
-    if (this.#size > 0) {
-      this.#letGo ??= this.#parts.time.keepAlive?.();
-    } else {
-      this.#letGo?.();
-      this.#letGo = undefined;
-    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { Crowd } from '../crowd.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
 import { Place } from '../line.js';
@@ -36,15 +37,15 @@ export interface Newcomer {
 /** Where callers of `acquire` wait, by priority and first come first served for each key. */
 export class WaitingRoom {
   readonly #parts: WaitingRoomParts;
-  #size = 0;
-  #letGo: (() => void) | undefined;
+  readonly #crowd: Crowd;
 
   constructor(parts: WaitingRoomParts) {
     this.#parts = parts;
+    this.#crowd = new Crowd(parts.time);
   }
 
   get size(): number {
-    return this.#size;
+    return this.#crowd.size;
   }
 
   /** Whether waiting may turn `verdict` round: in time, where there is a `maxWaitMs`; by one answer, where there is none. */
@@ -93,7 +94,7 @@ export class WaitingRoom {
       };
       signal?.addEventListener('abort', aborted, { once: true });
       queue.add(waiter);
-      this.#grow(1);
+      this.#crowd.grow(1);
       this.#arrange(state, now);
     });
   }
@@ -214,18 +215,7 @@ export class WaitingRoom {
   #leave(state: KeyState, queue: WaitQueue, waiter: Waiter): void {
     if (!queue.delete(waiter)) return;
     if (queue.size === 0 && state.waiters === queue) state.waiters = undefined;
-    this.#grow(-1);
-  }
-
-  /** While somebody waits, the process must not end for want of anything else to do. */
-  #grow(by: 1 | -1): void {
-    this.#size += by;
-    if (this.#size > 0) {
-      this.#letGo ??= this.#parts.time.keepAlive?.();
-    } else {
-      this.#letGo?.();
-      this.#letGo = undefined;
-    }
+    this.#crowd.grow(-1);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { SeatReply, SeatStore } from '../ceiling/seat-store.js';
+import { Crowd } from '../crowd.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import { Place } from '../line.js';
 import { type ConcurrencyTerms, termsFor } from '../policy/policy.js';
@@ -42,12 +43,12 @@ export class SeatDesk {
   #tick: SeatAccount[] = [];
   #tickTimer: Timer | undefined;
   #seq = 0;
-  #waiting = 0;
-  #letGo: (() => void) | undefined;
+  readonly #crowd: Crowd;
   #closed = false;
 
   constructor(parts: SeatDeskParts) {
     this.#parts = parts;
+    this.#crowd = new Crowd(parts.time);
     this.#wakes = new WakeQueue(parts.time, (account, now) => this.#woken(account, now));
   }
 
@@ -190,7 +191,7 @@ export class SeatDesk {
       };
       signal?.addEventListener('abort', aborted, { once: true });
       account.waiters.add(waiter);
-      this.#grow(1);
+      this.#crowd.grow(1);
       this.#wakes.wakeBy(account, waiter.deadline);
       if (now >= account.pausedUntil && account.wanting(now) > 0) this.#ask(account);
       else this.#arrange(account, now);
@@ -198,22 +199,12 @@ export class SeatDesk {
   }
 
   #leave(account: SeatAccount, waiter: SeatWaiter): void {
-    if (account.waiters.delete(waiter)) this.#grow(-1);
+    if (account.waiters.delete(waiter)) this.#crowd.grow(-1);
   }
 
   #refuse(account: SeatAccount, waiter: SeatWaiter, reason: SeatRefusal): void {
     this.#leave(account, waiter);
     waiter.settle(noSeat(reason));
-  }
-
-  /** While somebody waits, the process must not end for want of anything else to do. */
-  #grow(by: 1 | -1): void {
-    this.#waiting += by;
-    if (this.#waiting > 0) this.#letGo ??= this.#parts.time.keepAlive?.();
-    else {
-      this.#letGo?.();
-      this.#letGo = undefined;
-    }
   }
 
   /** A seat that has been counted as held. */

@@ -1,7 +1,6 @@
-import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Redis } from 'ioredis';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { GrantReply, LeaseReply } from '../../src/ceiling/ceiling-store.js';
-import { type RedisCeiling, redisCeiling } from '../../src/ceiling/redis-ceiling.js';
 import type { RedisClient } from '../../src/ceiling/redis-client.js';
 import { CeilingError } from '../../src/errors.js';
 import { createLimiter } from '../../src/index.js';
@@ -11,45 +10,19 @@ import { leaseCall } from '../contract/ceiling-store.js';
 import { paceCall } from '../contract/pace-store.js';
 import { seatCall } from '../contract/seat-store.js';
 import { eventually } from '../support/eventually.js';
-import { RedisServer } from '../support/redis-server.js';
+import type { RedisServer } from '../support/redis-server.js';
+import { RedisTests } from '../support/redis-tests.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+const tests = new RedisTests();
+const { afterTest, ceiling, client, ownServer } = tests;
 
 let server: RedisServer;
 let admin: Redis;
-beforeAll(async () => {
-  server = await RedisServer.start();
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin.disconnect();
-  await server.stop();
+beforeAll(() => {
+  ({ server, admin } = tests);
 });
 beforeEach(() => admin.flushall());
-
-async function ceiling(redis: string | RedisClient): Promise<RedisCeiling> {
-  const store = await redisCeiling(redis, { newStore: 'full' });
-  cleanups.push(() => store.close());
-  await eventually(() => store.ready, 'the store is ready');
-  return store;
-}
-
-function client(url: string): Redis {
-  const redis = new Redis(url);
-  redis.on('error', () => {});
-  cleanups.push(() => redis.disconnect());
-  return redis;
-}
-
-async function ownServer(options: Parameters<typeof RedisServer.start>[0] = {}): Promise<RedisServer> {
-  const own = await RedisServer.start(options);
-  cleanups.push(() => own.stop());
-  return own;
-}
 
 const granted = (reply: LeaseReply | undefined): number => (reply as GrantReply).granted;
 
@@ -59,7 +32,7 @@ async function replicated() {
   const replication = await TcpProxy.start({ targetPort: primary.port });
   const replica = await ownServer({ args: ['--replicaof', '127.0.0.1', String(replication.port)] });
   const endpoint = await TcpProxy.start({ targetPort: primary.port });
-  cleanups.push(
+  afterTest(
     () => replication.stop(),
     () => endpoint.stop(),
   );
@@ -234,7 +207,7 @@ describe('policies', () => {
       policies: [{ name: 'api', ceiling: { rate: 1_000, burst: 1_000 } }],
       telemetry: false,
     });
-    cleanups.push(() => limiter.close());
+    afterTest(() => limiter.close());
     const connections = async (): Promise<number> =>
       String(await watcher.client('LIST'))
         .trim()
@@ -290,7 +263,7 @@ describe('a failover', () => {
       telemetry: false,
       onTrouble: () => {},
     });
-    cleanups.push(() => limiter.close());
+    afterTest(() => limiter.close());
     const api = limiter.policy('api');
     await eventually(async () => (await api.acquire('k')).allowed, 'it admits', { everyMs: 20 });
 

@@ -1,54 +1,25 @@
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { GrantReply, LeaseReply } from '../../src/ceiling/ceiling-store.js';
-import { type RedisCeilingOptions, redisCeiling } from '../../src/ceiling/redis-ceiling.js';
-import type { RedisClient } from '../../src/ceiling/redis-client.js';
+import { redisCeiling } from '../../src/ceiling/redis-ceiling.js';
 import { CeilingError, InvalidOptionError } from '../../src/errors.js';
 import { MICRO } from '../../src/units.js';
 import { leaseCall } from '../contract/ceiling-store.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
-import { RedisServer } from '../support/redis-server.js';
+import type { RedisServer } from '../support/redis-server.js';
+import { RedisTests } from '../support/redis-tests.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+const tests = new RedisTests();
+const { afterTest, ceiling, client, ownServer } = tests;
 
 let server: RedisServer;
 let admin: Redis;
-beforeAll(async () => {
-  server = await RedisServer.start();
-  admin = new Redis(server.url);
+beforeAll(() => {
+  ({ server, admin } = tests);
 });
-afterAll(async () => {
-  admin.disconnect();
-  await server.stop();
-});
-
-type Options = Pick<RedisCeilingOptions, 'onTrouble' | 'newStore' | 'prefix'>;
-
-async function ceiling(redis: string | RedisClient, options: Options = {}) {
-  const store = await redisCeiling(redis, { newStore: 'full', ...options });
-  cleanups.push(() => store.close());
-  await eventually(() => store.ready, 'the store is ready');
-  return store;
-}
-
-function client(url: string): Redis {
-  const redis = new Redis(url);
-  redis.on('error', () => {});
-  cleanups.push(() => redis.disconnect());
-  return redis;
-}
-
-async function ownServer(options: Parameters<typeof RedisServer.start>[0] = {}): Promise<RedisServer> {
-  const own = await RedisServer.start(options);
-  cleanups.push(() => own.stop());
-  return own;
-}
 
 async function commandCalls(redis: Redis): Promise<Record<string, number>> {
   const stats = await redis.info('commandstats');
@@ -227,7 +198,7 @@ describe('data that may be stale', () => {
     const primary = await ownServer({ args: ['--repl-diskless-sync-delay', '0'] });
     const replica = await ownServer({ args: ['--replicaof', '127.0.0.1', String(primary.port)] });
     const proxy = await TcpProxy.start({ targetPort: primary.port });
-    cleanups.push(() => proxy.stop());
+    afterTest(() => proxy.stop());
     const store = await ceiling(`redis://127.0.0.1:${proxy.port}`);
     const before = (await store.lease([leaseCall({ key: 'moved', need: MICRO })])[0]) as GrantReply;
     const second = client(replica.url);
@@ -250,7 +221,7 @@ describe('data that may be stale', () => {
 describe('a connection of ours', () => {
   it('neither queues a call nor sends it again', async () => {
     const proxy = await TcpProxy.start({ targetPort: server.port });
-    cleanups.push(() => proxy.stop());
+    afterTest(() => proxy.stop());
     const store = await ceiling(
       `redis://127.0.0.1:${proxy.port}?autoResendUnfulfilledCommands=true&enableOfflineQueue=true`,
     );
@@ -275,7 +246,7 @@ describe('a connection of ours', () => {
   it('does not fail when nobody is there yet, and finds the server when it comes', async () => {
     const port = await freePort();
     const store = await redisCeiling(`redis://127.0.0.1:${port}`);
-    cleanups.push(() => store.close());
+    afterTest(() => store.close());
     expect(store.ready).toBe(false);
     await ownServer({ port });
     await eventually(() => store.ready, 'connected', { deadlineMs: 10_000 });
@@ -333,7 +304,7 @@ describe('a client of theirs', () => {
 
   it('may be any that has the methods, and is refused where it has not', async () => {
     const redis5 = new Redis5(server.url);
-    cleanups.push(() => redis5.disconnect());
+    afterTest(() => redis5.disconnect());
     expect(granted(await (await ceiling(redis5)).lease([leaseCall({ need: MICRO })])[0])).toBe(MICRO);
     await expect(redisCeiling({ status: 'ready' } as never)).rejects.toThrow(InvalidOptionError);
   });
@@ -349,7 +320,7 @@ describe('a client of theirs', () => {
       await eventually(async () => ((await node.cluster('INFO')) as string).includes('cluster_state:ok'), 'a cluster');
     }
     const cluster = new Cluster([{ host: '127.0.0.1', port: nodes[0].port }]);
-    cleanups.push(() => cluster.disconnect());
+    afterTest(() => cluster.disconnect());
     const store = await ceiling(cluster);
     const calls = Array.from({ length: 200 }, () => leaseCall({ need: 3 * MICRO }));
     const replies = await Promise.all(store.lease(calls));

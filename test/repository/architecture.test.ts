@@ -19,6 +19,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   calendar: ['units'],
   cells: [],
   line: [],
+  crowd: ['time'],
   version: [],
 
   // Ports.
@@ -38,10 +39,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   pace: [...VOCABULARY, 'ceiling/pace-store'],
   lease: [...VOCABULARY, 'cells', 'ceiling/ceiling-store', 'telemetry/observer'],
   mark: [...FOUNDATION, 'ceiling/mark-store', 'lease/wake-queue', 'telemetry/observer'],
-  seat: [...VOCABULARY, 'line', 'ceiling/seat-store', 'lease/wake-queue', 'telemetry/observer'],
+  seat: [...VOCABULARY, 'crowd', 'line', 'ceiling/seat-store', 'lease/wake-queue', 'telemetry/observer'],
   limiter: [
     ...FOUNDATION,
     'cells',
+    'crowd',
     'line',
     'algorithm',
     'mark',
