@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.js';
 import type { CeilingStore } from '../ceiling/ceiling-store.js';
 import type { PaceReply, PaceStore } from '../ceiling/pace-store.js';
 import { Crowd } from '../crowd.js';
@@ -113,7 +114,7 @@ export class PacedRoom {
         left: false,
         wakeAt: Number.POSITIVE_INFINITY,
         settle: (outcome, now) => {
-          signal?.removeEventListener('abort', aborted);
+          leaveSignal();
           if (typeof outcome !== 'number') {
             observed('denied');
             resolve(outcome);
@@ -124,7 +125,7 @@ export class PacedRoom {
           resolve(decision);
         },
       };
-      signal?.addEventListener('abort', aborted, { once: true });
+      const leaveSignal = onAbort(signal, aborted);
       line.seekers.add(caller);
       this.#crowd.grow(1);
       this.#seek(caller, now);

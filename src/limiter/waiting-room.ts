@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.js';
 import { Crowd } from '../crowd.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
@@ -86,13 +87,13 @@ export class WaitingRoom {
         deadline: maxWaitMs === undefined ? Number.POSITIVE_INFINITY : now + maxWaitMs,
         since: queue.answers,
         settle: (verdict, ahead, now) => {
-          signal?.removeEventListener('abort', aborted);
+          leaveSignal();
           const passes = isAllowed(verdict) || passesAsShadow(state.terms.mode, verdict);
           observed(passes ? 'allowed' : 'denied');
           resolve(answer(verdict, ahead, now));
         },
       };
-      signal?.addEventListener('abort', aborted, { once: true });
+      const leaveSignal = onAbort(signal, aborted);
       queue.add(waiter);
       this.#crowd.grow(1);
       this.#arrange(state, now);

@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.js';
 import type { SeatReply, SeatStore } from '../ceiling/seat-store.js';
 import { Crowd } from '../crowd.js';
 import { WakeQueue } from '../lease/wake-queue.js';
@@ -185,11 +186,11 @@ export class SeatDesk {
         priority,
         place: new Place(),
         settle(seat) {
-          signal?.removeEventListener('abort', aborted);
+          leaveSignal();
           resolve(seat);
         },
       };
-      signal?.addEventListener('abort', aborted, { once: true });
+      const leaveSignal = onAbort(signal, aborted);
       account.waiters.add(waiter);
       this.#crowd.grow(1);
       this.#wakes.wakeBy(account, waiter.deadline);
