@@ -12,7 +12,7 @@ import { PolicyRegistry } from './policy/registry.js';
 import { staticPolicySource } from './policy/static-source.js';
 import { composeObserver } from './telemetry/compose-observer.js';
 import type { Observer } from './telemetry/observer.js';
-import { randomId, systemTime } from './time.js';
+import { type Random, randomId, systemTime } from './time.js';
 import { VERSION } from './version.js';
 
 /**
@@ -28,7 +28,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   const policies = parsePolicies(options.policies ?? []);
   const time = options.time ?? systemTime;
   const random = options.random ?? Math.random;
-  const instanceId = options.instanceId ?? randomId();
+  const instanceId = options.instanceId ?? randomId(Math.random);
   const digest = options.keys && (await import('./key/key-digest.js')).keyDigest(options.keys.hash);
   const observer = await composeObserver({
     instanceId,
@@ -39,7 +39,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     onTrouble: options.onTrouble,
   });
   const store = await ceilingStore(options, observer);
-  const source = await policySource(options).catch(async (error: unknown) => {
+  const source = await policySource(options, policies).catch(async (error: unknown) => {
     await store.close();
     throw error;
   });
@@ -49,7 +49,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
   const limiter = new Limiter({
     instanceId,
     // Never an option, and never the same twice: a restarted instance must not be taken for its former self (rule 3).
-    holder: randomId(options.time ? options.random : undefined),
+    holder: randomId(chanceOfIdentity(options)),
     group: options.group ?? 'default',
     weight: options.weight ?? 1,
     deadlineMs: options.callDeadlineMs ?? 100,
@@ -91,7 +91,7 @@ async function ceilingStore(options: LimiterOptions<GivenRedisClient>, observer:
     return new MemoryCeiling({
       clock,
       newStore: newStore ?? 'full',
-      ...(options.time && options.random && { random: options.random }),
+      random: chanceOfIdentity(options),
     });
   }
   const { redisCeiling } = await import('./ceiling/redis-ceiling.js');
@@ -102,15 +102,27 @@ async function ceilingStore(options: LimiterOptions<GivenRedisClient>, observer:
   });
 }
 
+/**
+ * Chance for identities that a ceiling store knows. Of a whole fleet only `crypto`, the default, makes sure that there
+ * are no two alike; where the store is this limiter's own it would do no good, and loading it takes milliseconds.
+ */
+function chanceOfIdentity({ time, random, redis, ceiling }: LimiterOptions<GivenRedisClient>): Random | undefined {
+  if (time && random) return random;
+  return redis === undefined && ceiling === undefined ? Math.random : undefined;
+}
+
 /** What counts those in flight, where a policy given in code limits them; else it is loaded by the first who enters. */
 async function seatDesk(policies: readonly Policy[]): Promise<SeatDeskClass | undefined> {
   const counts = policies.some((policy) => everyTerms(policy).some(({ concurrency }) => concurrency));
   return counts ? (await import('./seat/seat-desk.js')).SeatDesk : undefined;
 }
 
-async function policySource(options: LimiterOptions<GivenRedisClient, NatsConnection>): Promise<PolicySource> {
+async function policySource(
+  options: LimiterOptions<GivenRedisClient, NatsConnection>,
+  policies: readonly Policy[],
+): Promise<PolicySource> {
   if (options.policySource) return options.policySource;
-  if (options.nats === undefined) return staticPolicySource(options.policies ?? []);
+  if (options.nats === undefined) return staticPolicySource(policies);
   const { natsPolicySource } = await import('./policy/nats-source.js');
   return natsPolicySource({ nats: options.nats });
 }

@@ -15,7 +15,7 @@ export interface MemoryCeilingOptions {
   /** Whether buckets of a store without data start full (default: nothing was there before this process) or empty. */
   readonly newStore?: 'empty' | 'full';
   /** For the identity of the data; `crypto` by default. */
-  readonly random?: Random;
+  readonly random?: Random | undefined;
 }
 
 /** How many buckets each call looks at to see whether they can be dropped. */

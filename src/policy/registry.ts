@@ -43,7 +43,7 @@ export class PolicyRegistry {
   constructor({ policies, time, observer }: PolicyRegistryOptions) {
     this.#time = time;
     this.#observer = observer;
-    for (const policy of policies) this.apply({ name: policy.name, document: policy.document, via: 'code' });
+    for (const policy of policies) this.#take({ name: policy.name, document: policy.document, via: 'code' }, policy);
   }
 
   /** How many updates ended in each way. */
@@ -79,6 +79,8 @@ export class PolicyRegistry {
       if (previous) this.#report(update, previous.version, previous, 'removed');
       return;
     }
+    // The very document of the policy in force, which nobody can have changed.
+    if (update.document === previous?.document) return;
     let policy: Policy;
     try {
       policy = readUpdate(update);
@@ -86,6 +88,11 @@ export class PolicyRegistry {
       this.#report(update, claimedVersion(update.document), previous, 'invalid', error as Error);
       return;
     }
+    this.#take(update, policy);
+  }
+
+  #take(update: RegistryUpdate, policy: Policy): void {
+    const previous = this.#current.get(policy.name);
     if (previous && policy.version <= previous.version) {
       this.#ignore(update, policy, previous);
       return;

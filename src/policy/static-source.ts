@@ -1,15 +1,9 @@
 import { PolicySourceError } from '../errors.js';
-import { parsePolicies } from './parse-policy.js';
-import type { PolicyDocument } from './policy.js';
+import type { Policy } from './policy.js';
 import type { PolicySource } from './policy-source.js';
 
-/**
- * Policies as given in code: nobody can publish, nothing ever changes.
- *
- * @throws InvalidPolicyError where a document is not a policy, or a name is there twice.
- */
-export function staticPolicySource(documents: readonly PolicyDocument[]): PolicySource {
-  const policies = parsePolicies(documents);
+/** Policies as given in code: nobody can publish, nothing ever changes. */
+export function staticPolicySource(policies: readonly Policy[]): PolicySource {
   return {
     async watch(listener) {
       for (const { name, document } of policies) listener.update({ name, document, via: 'snapshot' });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidPolicyError, PolicySourceError } from '../../src/errors.js';
 import { memoryPolicySource } from '../../src/policy/memory-source.js';
+import { parsePolicies } from '../../src/policy/parse-policy.js';
 import { staticPolicySource } from '../../src/policy/static-source.js';
 import { describePolicySource, policy } from './policy-source.js';
 import { RecordingListener } from './policy-source-listener.js';
@@ -37,7 +38,7 @@ describe('memoryPolicySource', () => {
 
 describe('staticPolicySource', () => {
   it('delivers what it was given, once', async () => {
-    const source = staticPolicySource([policy('api', 0), policy('web', 2)]);
+    const source = staticPolicySource(parsePolicies([policy('api', 0), policy('web', 2)]));
     const listener = new RecordingListener();
     await source.watch(listener);
     expect(listener.updates).toEqual([
@@ -49,7 +50,7 @@ describe('staticPolicySource', () => {
   });
 
   it('can’t be published to', async () => {
-    const refused = staticPolicySource([policy('api', 0)]).publish(policy('api', 1), 0);
+    const refused = staticPolicySource(parsePolicies([policy('api', 0)])).publish(policy('api', 1), 0);
     await expect(refused).rejects.toThrow(PolicySourceError);
     await expect(refused).rejects.toThrow(
       'Expected a policy source that can be written, got policies given in code: can\'t publish "api".',

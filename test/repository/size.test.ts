@@ -1,9 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { build } from 'rolldown';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { root } from './source-tree.js';
+import { bundle, type Chunk } from './bundle.js';
 
 const KB = 1_000;
 /**
@@ -17,14 +14,6 @@ const MOST_BYTES = 70 * KB;
 /** What must not be loaded by those who don't ask for it. */
 const ADAPTORS =
   /\/(memory-ceiling|ledger|(?:node-)?redis[a-z-]*|scripts\.generated|nats-[a-z-]+|open-telemetry(-api)?|cluster\/.+)\.[jt]s$/;
-
-interface Chunk {
-  readonly fileName: string;
-  readonly code: string;
-  readonly modules: readonly string[];
-  /** Loaded together with the entry. */
-  readonly eager: boolean;
-}
 
 describe('the published code', () => {
   let chunks: readonly Chunk[];
@@ -58,38 +47,6 @@ describe('the published code', () => {
     expect(zipped(chunks)).toBeLessThan(0.2 * KB);
   });
 });
-
-/** Bundles `entry`, a module as it would stand in src/, with all peers left out. */
-async function bundle(entry: string): Promise<readonly Chunk[]> {
-  const virtual = join(root, 'src', 'size-entry.ts');
-  const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const peers = Object.keys(peerDependencies);
-  const { output } = await build({
-    input: virtual,
-    write: false,
-    platform: 'node',
-    external: (id) => id.startsWith('node:') || peers.some((peer) => id.startsWith(peer)),
-    plugins: [
-      {
-        name: 'size-entry',
-        resolveId: (id) => (id === virtual ? id : null),
-        load: (id) => (id === virtual ? entry : null),
-      },
-    ],
-    transform: { target: 'es2023' },
-    output: { minify: true },
-  });
-  const made = output.filter((file) => file.type === 'chunk');
-  const eager = new Set(made.filter(({ isEntry }) => isEntry).map(({ fileName }) => fileName));
-  for (const name of eager)
-    for (const next of made.find(({ fileName }) => fileName === name)?.imports ?? []) eager.add(next);
-  return made.map(({ fileName, code, moduleIds }) => ({
-    fileName,
-    code,
-    modules: moduleIds.map((id) => id.replaceAll('\\', '/')),
-    eager: eager.has(fileName),
-  }));
-}
 
 /** As one file: an application's bundler puts what is loaded together into one. */
 function zipped(chunks: readonly Chunk[]): number {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createLimiter } from '../../src/create-limiter.js';
 import { UnknownPolicyError } from '../../src/errors.js';
 import { ManualTime, memoryPolicySource } from '../../src/testing.js';
@@ -45,6 +45,24 @@ describe('createLimiter', () => {
     const closing = Promise.all(limiters.map((limiter) => limiter.close()));
     await time.advance(300);
     await closing;
+  });
+
+  it('draws its identity from `crypto` where it shares a store, and has no use for it where the store is its own', async () => {
+    const drawn = vi.spyOn(crypto, 'getRandomValues');
+    const draws = async (options: Partial<Parameters<typeof createLimiter>[0]>) => {
+      drawn.mockClear();
+      const limiter = await createLimiter({
+        policies: [{ name: 'api', ceiling: local }],
+        telemetry: false,
+        ...options,
+      });
+      limiter.policy('api').tryAcquire('k');
+      await limiter.close();
+      return drawn.mock.calls.length;
+    };
+    expect(await draws({ ceiling: new RemoteCeiling(new ManualTime()) })).toBe(1);
+    expect(await draws({})).toBe(0);
+    drawn.mockRestore();
   });
 
   it('beats for a ceiling elsewhere only: none for local policies, none where the store is in this process', async () => {
