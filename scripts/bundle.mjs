@@ -2,7 +2,7 @@
 // loads and much less for what is in it (docs/decisions/one-file-for-what-is-loaded-together.md). The declarations beside
 // it are tsc's.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
 
@@ -30,16 +30,18 @@ const published = [...Object.values(exports).map((entry) => entry.default), ...O
 const names = published.flatMap((file) => /dist\/(.+)\.js$/.exec(file ?? '')?.[1] ?? []).concat(OTHERS);
 const peers = Object.keys(peerDependencies);
 
-/** What every limiter needs. */
+/** What every limiter needs, and what one needs besides whose ceilings are in its process. */
 const core = new Set();
+const memoryCeiling = new Set();
 
 /** Follows what `id` imports, but for what is loaded only when asked for somewhere. */
-function addToCore(id, module) {
-  const { importedIds, dynamicImporters } = module(id) ?? {};
-  if (core.has(id) || dynamicImporters?.length > 0) return;
-  core.add(id);
-  for (const next of importedIds ?? []) addToCore(next, module);
+function addTo(group, id, module) {
+  group.add(id);
+  for (const next of module(id)?.importedIds ?? [])
+    if (!core.has(next) && !group.has(next) && !(module(next)?.dynamicImporters.length > 0)) addTo(group, next, module);
 }
+
+const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 await build({
   cwd: ROOT,
@@ -49,9 +51,36 @@ await build({
   external: (id) => peers.some((peer) => id === peer || id.startsWith(`${peer}/`)),
   plugins: [
     {
-      name: 'core',
+      name: 'groups',
       buildEnd() {
-        addToCore(join(SRC, 'index.ts'), (id) => this.getModuleInfo(id));
+        const module = (id) => this.getModuleInfo(id);
+        addTo(core, join(SRC, 'index.ts'), module);
+        addTo(memoryCeiling, join(SRC, 'ceiling/memory-ceiling.ts'), module);
+      },
+    },
+    {
+      // Of a module that others import as well, rolldown makes a second file that only passes on its names.
+      name: 'no files that only pass on',
+      generateBundle(_, files) {
+        for (const { fileName, isDynamicEntry, code } of Object.values(files)) {
+          const passed = isDynamicEntry && /^export \{ (.+) \} from "\.\/([^"]+)";\s*$/.exec(code);
+          if (!passed || passed[1].includes(' as ')) continue;
+          const own = join(dirname(fileName), passed[2]);
+          for (const file of Object.values(files)) {
+            if (file.code)
+              file.code = file.code.replace(`import("./${basename(fileName)}")`, `import("./${basename(own)}")`);
+          }
+          delete files[fileName];
+        }
+      },
+    },
+    {
+      // One character beyond Latin-1 makes two bytes of each in memory, and slower to read.
+      name: 'ASCII only',
+      generateBundle(_, files) {
+        for (const file of Object.values(files)) {
+          if (file.code) file.code = file.code.replace(/[\u0080-\uffff]/g, escaped);
+        }
       },
     },
   ],
@@ -60,12 +89,15 @@ await build({
   output: {
     dir: join(ROOT, 'dist'),
     sourcemap: true,
+    minifyInternalExports: false,
+    comments: { jsdoc: false, legal: false, annotation: true },
     entryFileNames: '[name].js',
     chunkFileNames: ({ name }) => (name === DEMO ? '[name].js' : 'chunk/[name].js'),
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [
         { name: 'core', test: (id) => core.has(id) },
+        { name: 'memory-ceiling', test: (id) => memoryCeiling.has(id) },
         { name: DEMO, test: /\/src\/demo\/(?!main|worker)/ },
       ],
     },

@@ -123,6 +123,6 @@ async function policySource(
 ): Promise<PolicySource> {
   if (options.policySource) return options.policySource;
   if (options.nats === undefined) return staticPolicySource(policies);
-  const { natsPolicySource } = await import('./policy/nats-source.js');
-  return natsPolicySource({ nats: options.nats });
+  const { NatsPolicies } = await import('./policy/nats-policies.js');
+  return new NatsPolicies({ nats: options.nats });
 }

@@ -41,7 +41,8 @@ export type { PolicyLimiter } from './limiter/policy-limiter.js';
 export type { Block, BlockOptions } from './mark/block.js';
 export { memoryPolicySource } from './policy/memory-source.js';
 export type { NatsConnection } from './policy/nats-client.js';
-export { type NatsPolicySourceOptions, natsPolicySource } from './policy/nats-source.js';
+export type { NatsPolicySourceOptions } from './policy/nats-policies.js';
+export { natsPolicySource } from './policy/nats-source.js';
 export { parsePolicy } from './policy/parse-policy.js';
 export type { Pattern } from './policy/pattern.js';
 export type {

@@ -75,7 +75,7 @@ const CHECKS: readonly Check[] = [
   [
     'nats',
     'a nats:// URL, or a connection',
-    (value: unknown) => isObject(value) || (typeof value === 'string' && value !== ''),
+    (value: unknown) => hasMethods('subscribe')(value) || (typeof value === 'string' && value !== ''),
   ],
   [
     'ceiling',

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, i
 import { PolicySourceError } from '../../src/errors.js';
 import { PolicyBucket } from '../../src/policy/nats-bucket.js';
 import type { NatsConnection } from '../../src/policy/nats-client.js';
-import { type NatsPolicySourceOptions, natsPolicySource } from '../../src/policy/nats-source.js';
+import type { NatsPolicySourceOptions } from '../../src/policy/nats-policies.js';
+import { natsPolicySource } from '../../src/policy/nats-source.js';
 import type { PolicySource } from '../../src/policy/policy-source.js';
 import { describePolicySource, policy } from '../contract/policy-source.js';
 import { RecordingListener } from '../contract/policy-source-listener.js';
