@@ -1,4 +1,4 @@
-import { CELL } from '../cells.js';
+import { CELL, type Rows } from '../cells.js';
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
@@ -83,10 +83,10 @@ export class Clerk {
    * What a caller is told where its key's cells alone have decided, and have been charged, `now`: it needs no state.
    * `account` is that of its ceiling, if it has one.
    */
-  plainAllowance(cells: Float64Array, first: number, account: Account | undefined, now: Milliseconds): Allowed {
+  plainAllowance({ cells, width }: Rows, row: number, account: Account | undefined, now: Milliseconds): Allowed {
     const { terms } = this.#owner.policy;
     const { local } = terms;
-    const level = cells[first + TOKENS] as number;
+    const level = cells[row * width + TOKENS] as number;
     const freshMs = local === undefined ? 0 : Math.max(1, (local.burst - level) / local.ratePerMs);
     return this.#told(terms, level, freshMs, account, now);
   }

@@ -52,8 +52,9 @@ export class KeyHandle {
     const state = this.#state;
     if (state?.kept) {
       const { plain } = this.teller;
-      if (plain.passes(state.cells, state.first, cost, micro, now)) return true;
-      if (plain.denies(state.cells, state.first, cost, micro, now)) return false;
+      const { rows, row } = state;
+      if (plain.passes(rows, row, cost, micro, now)) return true;
+      if (plain.denies(rows, row, cost, micro, now)) return false;
     }
     return this.teller.tryAcquire(this.find(now), cost, micro, now);
   }

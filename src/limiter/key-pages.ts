@@ -1,42 +1,41 @@
-import { CELLS_A_KEY, CELLS_A_LEASE } from '../cells.js';
-import type { LeasePlace } from '../lease/lease-row.js';
+import { newRows, type Rows } from '../cells.js';
 import type { Held } from './held.js';
 
 const ROW_BITS = 9;
 /** Keys a page. */
 const ROWS = 1 << ROW_BITS;
 const ROW_MASK = ROWS - 1;
+/** Keys of the first page: few limiters have more, and a process may have a thousand limiters. */
+const FIRST_ROWS = 16;
 /** The end of a page's list of free rows. */
 const NONE = -1;
 
-/** Some hundred keys: the cells of each, and all else that is kept for it. */
+/** Some hundred keys: the rows of each, and all else that is kept for it. */
 interface Page {
-  readonly cells: Float64Array;
+  readonly rows: Rows;
   readonly held: (Held | undefined)[];
-  /** There once one of its keys has had a ceiling. */
-  leaseCells: Float64Array | undefined;
   live: number;
   /** The first free row; the first cell of each names the next. */
   free: number;
 }
 
-const NO_CELLS = new Float64Array(0);
+const NO_ROWS = newRows(0);
 
 /**
  * Where the keys of a policy lie in memory: in pages that come as they are needed, and go when nothing is left in them.
  * No step of growing or shrinking is larger than a page. A key's slot is the number of its page, and of its row in it.
  */
 export class KeyPages {
-  /** The cells of each page: apart, so that whoever needs no more reads no more. */
-  readonly cells: Float64Array[] = [];
+  /** The rows of each page: apart, so that whoever needs no more reads no more. */
+  readonly rows: Rows[] = [];
   readonly #pages: (Page | undefined)[] = [];
   /** Numbers of the pages that have a free row; among them some that were let go. */
   readonly #roomy: number[] = [];
   /** Numbers of pages that were let go. */
   readonly #vacant: number[] = [];
   #size = 0;
-  /** Pages there are now. */
-  #held = 0;
+  /** Keys there is room for in the pages there are. */
+  #room = 0;
 
   get size(): number {
     return this.#size;
@@ -52,8 +51,9 @@ export class KeyPages {
     const number = this.#pageWithRoom();
     const page = this.#pages[number] as Page;
     const row = page.free;
-    page.free = page.cells[row * CELLS_A_KEY] as number;
-    page.cells[row * CELLS_A_KEY] = 0;
+    const { cells, width } = page.rows;
+    page.free = cells[row * width] as number;
+    cells[row * width] = 0;
     page.live += 1;
     this.#size += 1;
     if (page.free === NONE) this.#roomy.pop();
@@ -61,39 +61,34 @@ export class KeyPages {
   }
 
   put(slot: number, held: Held): void {
-    (this.#pages[pageOf(slot)] as Page).held[slot & ROW_MASK] = held;
-  }
-
-  /** Where the account of the key in a slot has its numbers. */
-  leasePlace(slot: number): LeasePlace {
-    const page = this.#pages[pageOf(slot)] as Page;
-    page.leaseCells ??= new Float64Array(ROWS * CELLS_A_LEASE);
-    return { cells: page.cells, leaseCells: page.leaseCells, row: slot & ROW_MASK };
+    (this.#pages[pageOf(slot)] as Page).held[rowOf(slot)] = held;
   }
 
   /** What lies in a slot; undefined: nothing. */
   at(slot: number): Held | undefined {
-    return this.#pages[pageOf(slot)]?.held[slot & ROW_MASK];
+    return this.#pages[pageOf(slot)]?.held[rowOf(slot)];
   }
 
   /** Frees a slot. */
   give(slot: number): void {
     const number = pageOf(slot);
     const page = this.#pages[number] as Page;
-    const row = slot & ROW_MASK;
-    const first = firstCellOf(slot);
+    const row = rowOf(slot);
+    const { cells, width } = page.rows;
     page.held[row] = undefined;
-    page.cells.fill(0, first, first + CELLS_A_KEY);
-    page.cells[first] = page.free;
+    cells.fill(0, row * width, (row + 1) * width);
+    cells[row * width] = page.free;
     if (page.free === NONE) this.#roomy.push(number);
     page.free = row;
     page.live -= 1;
     this.#size -= 1;
+    if (page.live > 0 || number === 0) return;
     // Where the others have little room it stays, or one key that comes and goes would make and drop it each time.
-    if (page.live > 0 || this.#size > (this.#held - 1.5) * ROWS) return;
-    this.#held -= 1;
+    const others = this.#room - ROWS;
+    if (this.#size > others - Math.min(ROWS, others) / 2) return;
+    this.#room = others;
     this.#pages[number] = undefined;
-    this.cells[number] = NO_CELLS;
+    this.rows[number] = NO_ROWS;
     this.#vacant.push(number);
   }
 
@@ -108,10 +103,10 @@ export class KeyPages {
       this.#roomy.pop();
     }
     const number = this.#vacant.pop() ?? this.#pages.length;
-    const page = newPage();
-    this.#held += 1;
+    const page = newPage(number === 0 ? FIRST_ROWS : ROWS);
+    this.#room += page.held.length;
     this.#pages[number] = page;
-    this.cells[number] = page.cells;
+    this.rows[number] = page.rows;
     this.#roomy.push(number);
     return number;
   }
@@ -122,13 +117,13 @@ export function pageOf(slot: number): number {
   return slot >>> ROW_BITS;
 }
 
-/** Where in its page's cells the row of a slot begins. */
-export function firstCellOf(slot: number): number {
-  return (slot & ROW_MASK) * CELLS_A_KEY;
+/** Which row of its page it is. */
+export function rowOf(slot: number): number {
+  return slot & ROW_MASK;
 }
 
-function newPage(): Page {
-  const cells = new Float64Array(ROWS * CELLS_A_KEY);
-  for (let row = 0; row < ROWS; row++) cells[row * CELLS_A_KEY] = row + 1 < ROWS ? row + 1 : NONE;
-  return { cells, held: new Array(ROWS).fill(undefined), leaseCells: undefined, live: 0, free: 0 };
+function newPage(keys: number): Page {
+  const rows = newRows(keys);
+  for (let row = 0; row < keys; row++) rows.cells[row * rows.width] = row + 1 < keys ? row + 1 : NONE;
+  return { rows, held: new Array(keys).fill(undefined), live: 0, free: 0 };
 }

@@ -1,5 +1,5 @@
 import type { Meter } from '../algorithm/meter.js';
-import { CELL, CELLS_A_KEY } from '../cells.js';
+import { CELL, newRows, type Rows, rowAlone } from '../cells.js';
 import type { Account } from '../lease/account.js';
 import type { Sleeper } from '../lease/wake-queue.js';
 import type { Policy, Terms } from '../policy/policy.js';
@@ -14,6 +14,17 @@ const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
 /** Of a state that has no place in the table: it may be written to, by whoever still has hold of it. */
 export const NOWHERE = -1;
 
+/** Where the row of a key lies. */
+export interface Place {
+  readonly slot: number;
+  readonly rows: Rows;
+  readonly row: number;
+}
+
+function nowhere(): Place {
+  return { slot: NOWHERE, rows: newRows(1), row: 0 };
+}
+
 /**
  * One key of one policy with all that there may be about it: its local bucket, its account with the ceiling, its queue. There
  * is one while somebody needs more than the key's numbers, and for a second or so after that.
@@ -24,9 +35,9 @@ export class KeyState implements LocalState, Sleeper {
   readonly overflow: boolean;
   /** Where it lies in the table; `NOWHERE`: dropped, or the bucket of the overflow. */
   slot: number;
-  cells: Float64Array;
-  /** Where its row begins in `cells`. */
-  first: number;
+  rows: Rows;
+  /** The number of its row there. */
+  row: number;
   /** The policy these terms are of; another one in force means that the state must be re-shaped. */
   policy: Policy;
   terms: Terms;
@@ -41,12 +52,13 @@ export class KeyState implements LocalState, Sleeper {
   blockEnd: Milliseconds = Number.NEGATIVE_INFINITY;
   wakeAt: Milliseconds = Number.POSITIVE_INFINITY;
 
-  constructor(key: string, slot: number, cells: Float64Array, first: number, policy: Policy, terms: Terms) {
+  /** @param place where its row lies; left out: it has one of its own, and stands for all there is no room for */
+  constructor(key: string, policy: Policy, terms: Terms, { slot, rows, row }: Place = nowhere()) {
     this.key = key;
     this.overflow = slot === NOWHERE;
     this.slot = slot;
-    this.cells = cells;
-    this.first = first;
+    this.rows = rows;
+    this.row = row;
     this.policy = policy;
     this.terms = terms;
   }
@@ -57,28 +69,28 @@ export class KeyState implements LocalState, Sleeper {
   }
 
   get tokens(): Tokens {
-    return this.cells[this.first + TOKENS] as number;
+    return this.rows.cells[this.row * this.rows.width + TOKENS] as number;
   }
   set tokens(tokens: Tokens) {
-    this.cells[this.first + TOKENS] = tokens;
+    this.rows.cells[this.row * this.rows.width + TOKENS] = tokens;
   }
 
   get at(): Milliseconds {
-    return this.cells[this.first + AT] as number;
+    return this.rows.cells[this.row * this.rows.width + AT] as number;
   }
   set at(at: Milliseconds) {
-    this.cells[this.first + AT] = at;
+    this.rows.cells[this.row * this.rows.width + AT] = at;
   }
 
   /** The edition of the policy under which the cells alone decide; 0: they don't. */
   set plain(edition: number) {
-    this.cells[this.first + PLAIN] = edition;
+    this.rows.cells[this.row * this.rows.width + PLAIN] = edition;
   }
 
   /** Takes its numbers with it: its row is another's from now on. */
   leaveRow(): void {
-    this.cells = this.cells.slice(this.first, this.first + CELLS_A_KEY);
-    this.first = 0;
+    this.rows = rowAlone(this.rows, this.row);
+    this.row = 0;
     this.slot = NOWHERE;
   }
 }

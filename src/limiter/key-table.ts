@@ -1,4 +1,4 @@
-import { CELL, CELLS_A_KEY, CELLS_A_LEASE } from '../cells.js';
+import { CELL, type Rows } from '../cells.js';
 import { Account, ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
@@ -9,8 +9,8 @@ import { checkKey } from './check-key.js';
 import { accountOf, type Held, keyOf } from './held.js';
 import { inherited } from './inherited.js';
 import { KeyIndex } from './key-index.js';
-import { firstCellOf, KeyPages, pageOf } from './key-pages.js';
-import { KeyState, NOWHERE } from './key-state.js';
+import { KeyPages, pageOf, rowOf } from './key-pages.js';
+import { KeyState, type Place } from './key-state.js';
 import { levelOf, meterOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
 import { droppableAt, UNUSED_MS } from './unused.js';
@@ -105,9 +105,9 @@ export class KeyTable {
     return this.#index.get(key);
   }
 
-  /** The cells among which those of the key in `slot` are. */
-  cellsOf(slot: number): Float64Array {
-    return this.#pages.cells[pageOf(slot)] as Float64Array;
+  /** The rows among which that of the key in `slot` is. */
+  rowsOf(slot: number): Rows {
+    return this.#pages.rows[pageOf(slot)] as Rows;
   }
 
   /** The account of the key in `slot`, if its policy has a ceiling that is leased from. */
@@ -197,13 +197,12 @@ export class KeyTable {
     if (this.size >= maxKeys && !named && !this.#makeRoom(now)) {
       const terms = termsFor(owner.policy, key);
       // Who is let through or turned away whatever happens needs no bucket.
-      if (terms.mode === 'allow' || terms.mode === 'deny')
-        return new KeyState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, owner.policy, terms);
-      this.#overflow ??= this.#newState(OVERFLOW_KEY, NOWHERE, new Float64Array(CELLS_A_KEY), 0, now);
+      if (terms.mode === 'allow' || terms.mode === 'deny') return new KeyState(OVERFLOW_KEY, owner.policy, terms);
+      this.#overflow ??= this.#newState(OVERFLOW_KEY, undefined, now);
       return this.refresh(this.#overflow, now);
     }
     const slot = this.#pages.take();
-    const state = this.refresh(this.#newState(key, slot, this.cellsOf(slot), firstCellOf(slot), now), now);
+    const state = this.refresh(this.#newState(key, this.#placeOf(slot), now), now);
     // A key that is asked for once may never be asked for again.
     this.#pages.put(slot, this.#rests(state, now) ? (state.account ?? key) : state);
     this.#index.add(key, slot);
@@ -214,13 +213,15 @@ export class KeyTable {
 
   /** The state of a key that has rested, as it was then. */
   #stateOf(held: string | Account, slot: number): KeyState {
-    const cells = this.cellsOf(slot);
-    const first = firstCellOf(slot);
-    const key = keyOf(held);
-    const policy = this.#parts.owner.ofEdition(cells[first + PLAIN] as number);
-    const state = new KeyState(key, slot, cells, first, policy, policy.terms);
+    const place = this.#placeOf(slot);
+    const policy = this.#parts.owner.ofEdition(place.rows.cells[place.row * place.rows.width + PLAIN] as number);
+    const state = new KeyState(keyOf(held), policy, policy.terms, place);
     state.account = accountOf(held);
     return state;
+  }
+
+  #placeOf(slot: number): Place {
+    return { slot, rows: this.rowsOf(slot), row: rowOf(slot) };
   }
 
   /** Keeps a state, until it may rest. */
@@ -234,10 +235,10 @@ export class KeyTable {
     return state.policy === this.#parts.owner.policy && this.#isPlain(state, now);
   }
 
-  #newState(key: string, slot: number, cells: Float64Array, first: number, now: Milliseconds): KeyState {
+  #newState(key: string, place: Place | undefined, now: Milliseconds): KeyState {
     const { owner } = this.#parts;
     const { policy } = owner;
-    const state = new KeyState(key, slot, cells, first, policy, termsFor(policy, key));
+    const state = new KeyState(key, policy, termsFor(policy, key), place);
     this.#fill(state, now);
     state.blockEnd = owner.blockEnd(key);
     if (isLeased(state.terms)) this.#openAccount(state);
@@ -253,11 +254,7 @@ export class KeyTable {
 
   #openAccount(state: KeyState): void {
     const { owner, keeper } = this.#parts;
-    const { cells, slot } = state;
-    const place = state.kept
-      ? this.#pages.leasePlace(slot)
-      : { cells, leaseCells: new Float64Array(CELLS_A_LEASE), row: 0 };
-    state.account = keeper.open(state.key, owner, place);
+    state.account = keeper.open(state.key, owner, state);
   }
 
   /** Drops one of the next few keys that can be. */
@@ -337,8 +334,8 @@ export class KeyTable {
     const { owner } = this.#parts;
     const held = this.#pages.at(slot) as Held;
     if (!(held instanceof KeyState)) {
-      const cells = this.cellsOf(slot);
-      const first = firstCellOf(slot);
+      const { cells, width } = this.rowsOf(slot);
+      const first = rowOf(slot) * width;
       if (cells[first + PLAIN] === owner.edition) {
         const bucket = { tokens: cells[first + TOKENS] as number, at: cells[first + AT] as number, meter: undefined };
         return droppableAt(bucket, owner.policy.terms.local, accountOf(held), now);

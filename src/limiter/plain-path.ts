@@ -1,11 +1,12 @@
-import { CELL } from '../cells.js';
+import { CELL, LEASE_CELL, type Rows } from '../cells.js';
 import { type AllowedWatch, NOBODY_WATCHES, type Observer } from '../telemetry/observer.js';
 import type { MicroTokens, Milliseconds, Tokens } from '../units.js';
 import type { PolicyState } from './policy-state.js';
 
 // Here, so that they are constants to the compiler, which those of another module are not.
-const { tokens: TOKENS, at: AT, balance: BALANCE, endsAt: ENDS_AT, lowWater: LOW_WATER } = CELL;
-const { attempted: ATTEMPTED, plain: PLAIN, blockedUntil: BLOCKED_UNTIL, unmet: UNMET } = CELL;
+const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
+const { balance: BALANCE, endsAt: ENDS_AT, lowWater: LOW_WATER } = LEASE_CELL;
+const { attempted: ATTEMPTED, blockedUntil: BLOCKED_UNTIL, unmet: UNMET } = LEASE_CELL;
 
 /**
  * The way of a call that nothing but the cells of its key is needed for: the terms are the policy's own, its local tier
@@ -14,7 +15,7 @@ const { attempted: ATTEMPTED, plain: PLAIN, blockedUntil: BLOCKED_UNTIL, unmet: 
  * other functions, as V8 boxes them unless it inlines the call. What is decided and counted is what the judge and the
  * clerk would; where they are needed, nothing is changed.
  *
- * `first` is where the row of the key begins in `cells`.
+ * `row` is the number of the key's row in `rows`.
  */
 export class PlainPath {
   readonly #owner: PolicyState;
@@ -27,7 +28,7 @@ export class PlainPath {
   #burst: Tokens = 0;
   /** Whether a denial is only to be counted. */
   #denies = false;
-  /** Whether an outage changes nothing about a denial but its reason. */
+  /** Whether there is a ceiling, and an outage changes nothing about a denial of it but its reason. */
   #outageDenies = false;
 
   constructor(owner: PolicyState, observer: Observer) {
@@ -46,11 +47,13 @@ export class PlainPath {
     this.#ratePerMs = terms.local?.ratePerMs ?? 0;
     this.#burst = terms.local?.burst ?? 0;
     this.#denies = terms.mode === 'enforce';
-    this.#outageDenies = outage.mode === 'deny';
+    this.#outageDenies = this.#hasCeiling && outage.mode === 'deny';
   }
 
   /** Charges and counts the call if every tier has enough in hand. */
-  passes(cells: Float64Array, first: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
+  passes(rows: Rows, row: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
+    const { cells } = rows;
+    const first = row * rows.width;
     if (cells[first + PLAIN] !== this.#edition || this.#allowedWatch.hasSubscribers) return false;
     const { counters } = this.#owner;
     let level = 0;
@@ -78,7 +81,9 @@ export class PlainPath {
   }
 
   /** Counts a call that did not pass as denied, if that is certain and all there is to do. */
-  denies(cells: Float64Array, first: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
+  denies(rows: Rows, row: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
+    const { cells } = rows;
+    const first = row * rows.width;
     if (cells[first + PLAIN] !== this.#edition || !this.#denies || this.#observer.watchesDenials()) return false;
     const { counters } = this.#owner;
     if (this.#hasLocal) {

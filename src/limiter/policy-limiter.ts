@@ -12,7 +12,7 @@ import { type AcquireOptions, checkEnterOptions, type EnterOptions } from './acq
 import { checkKey } from './check-key.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
-import { firstCellOf } from './key-pages.js';
+import { rowOf } from './key-pages.js';
 import type { KeyState } from './key-state.js';
 import { KeyTable, type KeyTableParts } from './key-table.js';
 import type { PolicyState } from './policy-state.js';
@@ -91,10 +91,10 @@ export class PolicyLimiter {
     const slot = this.keys.slotOf(key);
     if (slot !== undefined) {
       const { plain } = this.teller;
-      const cells = this.keys.cellsOf(slot);
-      const first = firstCellOf(slot);
-      if (plain.passes(cells, first, cost, micro, now)) return true;
-      if (plain.denies(cells, first, cost, micro, now)) return false;
+      const rows = this.keys.rowsOf(slot);
+      const row = rowOf(slot);
+      if (plain.passes(rows, row, cost, micro, now)) return true;
+      if (plain.denies(rows, row, cost, micro, now)) return false;
     }
     return this.teller.tryAcquire(this.keys.open(key, slot, now), cost, micro, now);
   }

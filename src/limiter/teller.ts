@@ -11,7 +11,7 @@ import { Clerk } from './clerk.js';
 import { microTokensOf } from './cost-limits.js';
 import { type Allowed, type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Attempt, Judge } from './judge.js';
-import { firstCellOf } from './key-pages.js';
+import { rowOf } from './key-pages.js';
 import type { KeyState } from './key-state.js';
 import type { KeyTable } from './key-table.js';
 import { pacedRoom } from './on-demand.js';
@@ -107,17 +107,17 @@ export class Teller {
   }
 
   decide(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Decision {
-    if (this.plain.passes(state.cells, state.first, cost, micro, now)) return this.clerk.allowance(state, now);
+    if (this.plain.passes(state.rows, state.row, cost, micro, now)) return this.clerk.allowance(state, now);
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
     return this.clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
   }
 
   /** As `decide` where a key's cells alone say yes; `undefined`: they don't. */
   allowPlainly(keys: KeyTable, slot: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): Allowed | undefined {
-    const cells = keys.cellsOf(slot);
-    const first = firstCellOf(slot);
-    if (!this.plain.passes(cells, first, cost, micro, now)) return undefined;
-    return this.clerk.plainAllowance(cells, first, keys.accountAt(slot), now);
+    const rows = keys.rowsOf(slot);
+    const row = rowOf(slot);
+    if (!this.plain.passes(rows, row, cost, micro, now)) return undefined;
+    return this.clerk.plainAllowance(rows, row, keys.accountAt(slot), now);
   }
 
   /** One that may wait. `find` tells the state of its key, once all else has been checked. */
@@ -135,7 +135,7 @@ export class Teller {
 
   #acquire(state: KeyState, micro: MicroTokens, options: CheckedOptions, now: Milliseconds): Promise<Decision> {
     const { cost, maxWaitMs, priority, maxQueued } = options;
-    if (this.plain.passes(state.cells, state.first, cost, micro, now))
+    if (this.plain.passes(state.rows, state.row, cost, micro, now))
       return Promise.resolve(this.clerk.allowance(state, now));
     if (isPaced(state.terms) && (state.terms.mode === 'enforce' || state.terms.mode === 'shadow')) {
       this.paced ??= this.#openPaced();
