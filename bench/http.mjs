@@ -16,15 +16,21 @@ const CONTENDERS = {
   bare: 'no limiter',
   headgate: 'headgate acquire, local tier and ceiling leased from Redis',
   'headgate-sync': 'headgate tryAcquire, the same (a key is denied while its first lease is fetched)',
+  'headgate-node': 'headgate/node, the same, with the header fields of the draft',
   'rlf-memory': 'rate-limiter-flexible in memory',
   'rlf-redis': 'rate-limiter-flexible on Redis, a call a request',
-  'express-rate-limit': 'express-rate-limit in memory',
+  'express-rate-limit': 'express-rate-limit in memory, with its header fields',
+  'fastify-store': "@fastify/rate-limit's LocalStore",
+  limiter: 'limiter TokenBucket in a Map',
 };
+/** What tells most, where there are more stages than time. */
+const FEW = ['bare', 'headgate', 'rlf-memory', 'rlf-redis'];
 
-/** Tenants that are asked for all the time, and addresses most of which come now and then. */
+/** Tenants that are asked for all the time, one of them alone, and addresses most of which come now and then. */
 const LOADS = [
-  { name: 'tenants', label: '100 keys, Zipf', keys: 100 },
-  { name: 'addresses', label: '10,000 keys, Zipf', keys: 10_000 },
+  { name: 'tenants', label: '100 keys, Zipf', keys: 100, contenders: Object.keys(CONTENDERS) },
+  { name: 'hot', label: 'one hot key', keys: 1, contenders: FEW },
+  { name: 'addresses', label: '10,000 keys, Zipf', keys: 10_000, contenders: FEW },
 ];
 
 /** A framework, asked for less than it can do: how long responses take then does not come from a queue. */
@@ -39,143 +45,169 @@ const STEADY = {
   },
 };
 
-export async function run({ quick, only, progress }) {
-  const rounds = quick ? 2 : 5;
-  const seconds = quick ? 1 : 2;
-  const results = {};
-  for (const load of LOADS.filter(({ name }) => !only || name === only)) {
+export async function* run({ quick, only, progress, meanwhile }) {
+  const wanted = only?.split(',');
+  const isWanted = ({ name }) => !wanted || wanted.includes(name);
+  // Whole ones: autocannon looks at its watch once a second.
+  const seconds = 1;
+  for (const load of LOADS.filter(isWanted)) {
+    const rounds = quick ? 2 : 7;
     const say = (text) => progress(`${load.label}: ${text}`);
-    const each = await interleaved(Object.keys(CONTENDERS), load.keys, { rounds, seconds, say });
-    results[load.name] = { label: load.label, each };
+    const runs = [];
+    meanwhile(() => (runs.length > 0 ? loadPart(load, runs) : undefined));
+    for await (const run of interleaved(load.contenders, load.keys, { rounds, seconds, say })) runs.push(run);
+    yield loadPart(load, runs);
   }
-  const reports = Object.entries(results).map(([name, { label, each }]) => report(name, label, each));
-  if (!only || only === STEADY.name) {
-    const { name, label, keys, perSecond, contenders } = STEADY;
-    const say = (text) => progress(`${label}: ${text}`);
-    const each = await interleaved(Object.keys(contenders), keys, { rounds, seconds: 2 * seconds, perSecond, say });
-    results[name] = { label, each };
-    reports.push(steadyReport(each));
-  }
-  return {
-    versions: versionsOf(['rate-limiter-flexible', 'express-rate-limit', 'ioredis', 'autocannon']),
-    tables: reports.map(({ table }) => table),
-    goals: reports.map(({ goal }) => goal),
-    data: results,
-  };
+  if (!isWanted(STEADY)) return;
+  const { label, keys, perSecond, contenders } = STEADY;
+  const say = (text) => progress(`${label}: ${text}`);
+  const runs = [];
+  meanwhile(() => (runs.length > 0 ? steadyPart(runs) : undefined));
+  const settings = { rounds: quick ? 2 : 5, seconds: 3, perSecond, say };
+  for await (const run of interleaved(Object.keys(contenders), keys, settings)) runs.push(run);
+  yield steadyPart(runs);
 }
 
-async function interleaved(names, keys, { rounds, seconds, perSecond, say }) {
+/** Rounds in which each server is loaded once, in random order: what was seen, by contender. */
+async function* interleaved(names, keys, { rounds, seconds, perSecond, say }) {
   const redis = await startRedis();
   const load = new Child(LOAD, []);
   const servers = {};
-  const each = Object.fromEntries(names.map((name) => [name, []]));
   try {
     for (const name of names) {
       say(`warming up ${name}`);
       const server = new Child(SERVER, [JSON.stringify({ contender: name, url: redis.url, keys })]);
       const { port } = await server.ask({ ask: 'port' });
       servers[name] = { server, port };
-      await load.ask({ port, connections: CONNECTIONS, seconds, perSecond });
+      await load.ask({ port, connections: CONNECTIONS, seconds: 3, perSecond });
     }
     for (let round = 0; round < rounds; round++) {
+      const run = {};
       for (const name of shuffle([...names])) {
         say(`round ${round + 1} of ${rounds}, ${name}`);
         const { server, port } = servers[name];
-        // Not frozen in between: its connections to Redis would be given up. Idle it costs next to nothing.
+        // Not frozen in between: its connections to Redis would be given up. Idle it costs next to nothing, but leases end,
+        // and are made anew in the second before it is measured.
         await load.ask({ port, connections: CONNECTIONS, seconds: 1, perSecond });
         await server.ask({ ask: 'start' });
         const redisBefore = await redis.cpuMicros();
         const seen = await load.ask({ port, connections: CONNECTIONS, seconds, perSecond });
         const redisMicros = (await redis.cpuMicros()) - redisBefore;
-        const { requests, cpuMicros } = await server.ask({ ask: 'stop' });
-        each[name].push({ ...seen, cpuMicros: cpuMicros / requests, redisMicros: redisMicros / requests });
+        const { requests, cpuMicros, storeCalls } = await server.ask({ ask: 'stop' });
+        run[name] = {
+          ...seen,
+          cpuMicros: cpuMicros / requests,
+          redisMicros: redisMicros / requests,
+          storeCallsPer1000: (storeCalls / requests) * 1_000,
+        };
       }
+      yield run;
     }
   } finally {
     await Promise.all([load, ...Object.values(servers).map(({ server }) => server)].map((child) => child.end()));
     await redis.stop();
   }
-  return each;
 }
 
-function report(name, label, each) {
-  const ratios = Object.fromEntries(
-    Object.entries(each).map(([name, runs]) => [
-      name,
-      {
-        cpu: spread(runs.map(({ cpuMicros }, i) => cpuMicros / each.bare[i].cpuMicros)),
-        requests: spread(runs.map(({ perSecond }, i) => perSecond / each.bare[i].perSecond)),
-      },
-    ]),
-  );
-  const rows = Object.entries(each).map(([contender, runs]) => {
-    const { cpu, requests } = ratios[contender];
-    const of = (field) => spread(runs.map((run) => run[field]));
+const versions = versionsOf([
+  'rate-limiter-flexible',
+  'express-rate-limit',
+  '@fastify/rate-limit',
+  'limiter',
+  'express',
+  'ioredis',
+  'autocannon',
+]);
+
+function loadPart({ name, label, contenders }, runs) {
+  const over = (contender, field) => spread(runs.map((run) => (run[contender][field] / run.bare[field] - 1) * 100));
+  const rows = contenders.map((contender) => {
+    const cpu = over(contender, 'cpuMicros');
+    const requests = over(contender, 'perSecond');
+    const of = (field) => spread(runs.map((run) => run[contender][field]));
     return [
       CONTENDERS[contender],
-      `${figure(cpu.median)}×`,
-      `${figure(cpu.least)}–${figure(cpu.most)}`,
+      ...(contender === 'bare' ? ['', '', ''] : [percent(cpu.median), spreadText(cpu), percent(requests.median)]),
       figure(of('cpuMicros').median),
-      `${figure(requests.median)}×`,
+      figure(of('cpuMicros').least),
       figure(of('perSecond').median),
-      `${figure(of('perSecond').least)}–${figure(of('perSecond').most)}`,
       figure(of('p99').median),
+      figure(of('storeCallsPer1000').median),
       figure(of('redisMicros').median),
       figure(of('non2xx').median),
     ];
   });
-  const { cpu } = ratios.headgate;
+  const cpu = over('headgate', 'cpuMicros');
   return {
-    table: {
-      caption: `node:http, ${CONNECTIONS} connections, ${label}, limits that nobody reaches`,
-      head: [
-        '',
-        '× CPU of bare',
-        'over rounds',
-        'µs CPU',
-        '× req/s',
-        'req/s',
-        'over rounds',
-        'p99 ms',
-        'µs CPU Redis',
-        'denied',
-      ],
-      rows,
-    },
-    goal: {
-      goal: `${name}: headgate, leasing: CPU a request within 2 % of bare`,
-      measured: `${figure(cpu.median)}× (${figure(cpu.least)}–${figure(cpu.most)})`,
-      met: cpu.median <= 1.02,
-    },
+    versions,
+    tables: [
+      {
+        caption: `node:http, ${CONNECTIONS} connections, ${label}, limits that nobody reaches; ${runs.length} rounds, CPU of the server process a request`,
+        head: [
+          '',
+          'CPU over bare',
+          'over rounds',
+          'req/s over bare',
+          'µs CPU',
+          'at best',
+          'req/s',
+          'p99 ms',
+          'store calls per 1000',
+          'µs CPU Redis',
+          'denied',
+        ],
+        rows,
+      },
+    ],
+    goals: [
+      {
+        goal: `${name}: headgate, leasing: CPU a request within 2 % of bare`,
+        measured: `${percent(cpu.median)} (${spreadText(cpu)})`,
+        met: cpu.median <= 2,
+      },
+    ],
+    data: { [name]: runs },
   };
 }
 
-function steadyReport(each) {
-  const { label, perSecond, contenders } = STEADY;
-  const ratios = Object.fromEntries(
-    Object.entries(each).map(([name, runs]) => [name, spread(runs.map(({ p99 }, i) => p99 / each.express[i].p99))]),
-  );
-  const rows = Object.entries(each).map(([contender, runs]) => {
-    const of = (field) => spread(runs.map((run) => run[field]));
-    const { median, least, most } = ratios[contender];
+function percent(value) {
+  return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(1)} %`;
+}
+
+function spreadText({ least, most }) {
+  return `${percent(least)} to ${percent(most)}`;
+}
+
+function steadyPart(runs) {
+  const { name, label, perSecond, contenders } = STEADY;
+  const ratioOf = (contender) => spread(runs.map((run) => run[contender].p99 / run.express.p99));
+  const rows = Object.entries(contenders).map(([contender, text]) => {
+    const of = (field) => spread(runs.map((run) => run[contender][field]));
+    const { median, least, most } = ratioOf(contender);
     return [
-      contenders[contender],
+      text,
       `${figure(median)}×`,
       `${figure(least)}–${figure(most)}`,
       ...['p99', 'p50', 'cpuMicros', 'perSecond', 'non2xx'].map((field) => figure(of(field).median)),
     ];
   });
-  const { median, least, most } = ratios['express-headgate'];
+  const { median, least, most } = ratioOf('express-headgate');
   return {
-    table: {
-      caption: `${label}, ${CONNECTIONS} connections, ${perSecond} requests a second, limits that nobody reaches`,
-      head: ['', '× p99 of bare', 'over rounds', 'p99 ms', 'p50 ms', 'µs CPU', 'req/s', 'denied'],
-      rows,
-    },
-    goal: {
-      goal: 'express: headgate adds less than 5 % to the p99 of bare Express',
-      measured: `${figure(median)}× (${figure(least)}–${figure(most)})`,
-      met: median < 1.05,
-    },
+    versions,
+    tables: [
+      {
+        caption: `${label}, ${CONNECTIONS} connections, ${perSecond} requests a second, limits that nobody reaches; ${runs.length} rounds`,
+        head: ['', '× p99 of bare', 'over rounds', 'p99 ms', 'p50 ms', 'µs CPU', 'req/s', 'denied'],
+        rows,
+      },
+    ],
+    goals: [
+      {
+        goal: 'express: headgate adds less than 5 % to the p99 of bare Express',
+        measured: `${figure(median)}× (${figure(least)}–${figure(most)})`,
+        met: median < 1.05,
+      },
+    ],
+    data: { [name]: runs },
   };
 }

@@ -1,12 +1,12 @@
 // npm run bench -- <name> [--quick] [--json]
 //
-// Every bench/<name>.mjs is a benchmark: it exports `summary`, one line, and `run(context)`, which answers a report as
-// harness/report.mjs prints it. It may export `options`, in the form of node:util's parseArgs, that it takes besides.
+// Every bench/<name>.mjs is a benchmark: it exports `summary`, one line, and `run(context)`, a generator of the parts of a
+// report (harness/report.mjs), each as soon as it is known. It may export `options`, in the form of node:util's parseArgs,
+// that it takes besides. Whoever ends it before its end sees what has been measured so far.
 import { readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { describeMachine } from './harness/machine.mjs';
-import { makeProgress } from './harness/progress.mjs';
-import { printReport } from './harness/report.mjs';
+import { clearProgress, makeProgress } from './harness/progress.mjs';
+import { Report } from './harness/report.mjs';
 
 const known = readdirSync(new URL('.', import.meta.url))
   .filter((file) => file.endsWith('.mjs') && file !== 'main.mjs')
@@ -25,8 +25,42 @@ const { values } = parseArgs({
   allowPositionals: true,
   options: { quick: { type: 'boolean' }, json: { type: 'boolean' }, only: { type: 'string' }, ...options },
 });
-const machine = describeMachine();
-const report = await run({ ...values, quick: values.quick ?? false, progress: makeProgress() });
-const full = { benchmark: name, quick: values.quick ?? false, machine, loadAtEnd: describeMachine().load, ...report };
-if (values.json) console.log(JSON.stringify(full, null, 2));
-else printReport(full);
+const { quick = false, json = false } = values;
+
+const report = new Report({ benchmark: name, quick, json }, (text) => {
+  clearProgress();
+  console.log(text);
+});
+/** What the part that is being measured would say now. */
+let underWay;
+const cutShort = () => {
+  const part = underWay?.();
+  if (part) report.add(part);
+  report.end(false);
+};
+// Before anything is started: whatever else ends with this process is told when it exits.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.once(signal, () => {
+    cutShort();
+    process.exit(1);
+  });
+
+const context = {
+  ...values,
+  quick,
+  progress: makeProgress(),
+  /** Until the next part comes: `tell()` answers what it would be if nothing more were measured, or undefined. */
+  meanwhile: (tell) => {
+    underWay = tell;
+  },
+};
+try {
+  for await (const part of run(context)) {
+    underWay = undefined;
+    report.add(part);
+  }
+} catch (error) {
+  cutShort();
+  throw error;
+}
+report.end(true);

@@ -9,25 +9,30 @@ export const summary = 'fair shares and store calls of simulated fleets: every s
 /** `--rule`: one of the other allotment rules in shares/rules.mjs, to compare. `--jobs`: scenarios at a time. */
 export const options = { seed: { type: 'string' }, rule: { type: 'string' }, jobs: { type: 'string' } };
 
-export async function run({ quick, only = '', seed: seedText = '1', rule, jobs, progress }) {
+export async function* run({ quick, only = '', seed: seedText = '1', rule, jobs, progress, meanwhile }) {
   const seed = Number(seedText);
   const chosen = scenarios.filter(({ id, slow }) => id.startsWith(only) && !(quick && slow));
   if (chosen.length === 0)
     throw new Error(`Expected --only to be the beginning of one of ${scenarios.map(({ id }) => id).join(', ')}.`);
-  let done = 0;
+  const finished = [];
+  meanwhile(() => partOf(finished, seed, rule));
   const results = await inParallel(chosen, Number(jobs ?? Math.min(4, availableParallelism())), async (entry) => {
     const result = await simulateInThread({ ...entry.scenario, seed }, rule, (part) => {
-      if (process.stderr.isTTY) progress(`${done} of ${chosen.length} done; ${entry.id} ${Math.round(part * 100)} %`);
+      if (process.stderr.isTTY)
+        progress(`${finished.length} of ${chosen.length} done; ${entry.id} ${Math.round(part * 100)} %`);
     });
-    done += 1;
     progress(`${entry.id}: ${result.speed.toFixed(0)} × real time`);
-    return { entry, ...result, checks: judge(entry, result.report) };
+    const judged = { entry, ...result, checks: judge(entry, result.report) };
+    finished.push(judged);
+    return judged;
   });
   // Measured last and alone, as they look at the real clock.
   if (rule === undefined) for (const result of results) result.checks.push(...(await measure(result.entry, progress)));
+  yield partOf(results, seed, rule);
+}
+
+function partOf(results, seed, rule) {
   return {
-    seed,
-    rule: rule ?? 'fair level',
     tables: [
       {
         caption: `Allotment rule: ${rule ?? 'fair level'}; seed ${seed}. Shares are held against max-min shares of what each instance was offered.`,
@@ -52,7 +57,11 @@ export async function run({ quick, only = '', seed: seedText = '1', rule, jobs, 
         met: ok,
       })),
     ),
-    data: results.map(({ entry, report, checks, speed }) => ({ ...entry, report, checks, speed })),
+    data: {
+      seed,
+      rule: rule ?? 'fair level',
+      scenarios: results.map(({ entry, report, checks, speed }) => ({ ...entry, report, checks, speed })),
+    },
   };
 }
 

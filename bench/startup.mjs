@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { versionsOf } from './harness/machine.mjs';
 import { figure } from './harness/report.mjs';
 import { shuffle, spread } from './harness/statistics.mjs';
 
@@ -37,9 +38,10 @@ const timed = (code) => `
   console.log(JSON.stringify({ ms: ended.ms - began.ms, cpu: cpuMs(ended.cpu) - bare, bare }));
   process.exit();`;
 
-export async function run({ quick, progress }) {
+export async function* run({ quick, progress, meanwhile }) {
   const rounds = quick ? 3 : 21;
   const each = Object.fromEntries(Object.keys(CONTENDERS).map((name) => [name, []]));
+  meanwhile(() => (Object.values(each).every(({ length }) => length > 0) ? partOf(each) : undefined));
   for (let round = 0; round < rounds; round++) {
     progress(`round ${round + 1} of ${rounds}`);
     for (const name of shuffle(Object.keys(CONTENDERS))) {
@@ -47,8 +49,13 @@ export async function run({ quick, progress }) {
       each[name].push(JSON.parse((await answer(process.execPath, args, { cwd: ROOT })).stdout));
     }
   }
+  yield partOf(each);
+}
+
+function partOf(each) {
   const core = spread(each.core.map(({ cpu }) => cpu));
   return {
+    versions: versionsOf(['@opentelemetry/api', 'ioredis', 'rate-limiter-flexible']),
     tables: [
       {
         caption: 'A process that has just started',
@@ -74,6 +81,6 @@ export async function run({ quick, progress }) {
         met: core.median <= 40,
       },
     ],
-    data: each,
+    data: { each },
   };
 }

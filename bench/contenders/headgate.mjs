@@ -8,8 +8,9 @@ const TIGHT = { rate: 1, burst: 1, per: '1h' };
 const LEASE = { durationMs: 600_000 };
 
 /**
- * A ceiling that answers at once and grants enough that no wallet runs low while it is measured: what is left is the
- * decision with a live lease. `next` set: it grants nothing, and says that asking again is useless.
+ * A ceiling that answers in the same turn, and grants once what no wallet runs low of while it is measured: what is left is
+ * the decision with a live lease. It must not answer within the call: a limiter then calls once more to tell what it spent
+ * at once, and returns what it has no use for. `denies`: it grants nothing, and says that asking again is useless.
  */
 function generousCeiling({ denies = false } = {}) {
   const reply = (call) => ({
@@ -34,7 +35,6 @@ function generousCeiling({ denies = false } = {}) {
   return {
     ready: true,
     lease: (calls) => calls.map((call) => Promise.resolve(reply(call))),
-    leaseNow: reply,
     heartbeat: async () => 1,
     close: async () => {},
   };
@@ -127,18 +127,17 @@ export const headgate = {
     label: 'headgate acquire, awaited, live lease',
     make: async (_, keys) => {
       const api = await leased(keys);
-      return { async: true, decide: (key) => api.acquire(key) };
+      // Who waits for tokens is lent them for as long as a call may take.
+      return { async: true, introduce: (key) => api.tryAcquire(key), decide: (key) => api.acquire(key) };
     },
   },
   'hg-handle': {
     label: 'headgate key handle, tryAcquire, both tiers, live lease',
     make: async (_, keys) => {
       const api = await leased(keys);
-      if (!api.key) return undefined;
-      const [handle] = keys.map((key) => api.key(key));
+      const handle = api.key(keys[0]);
       return { decide: () => handle.tryAcquire() };
     },
-    hotOnly: true,
   },
   'hg-otel': {
     label: 'headgate tryAcquire, OpenTelemetry SDK registered, no span recording',

@@ -1,14 +1,18 @@
 // A node:http server behind one limiter, or none, in a process of its own. Arguments as JSON: contender, redis URL.
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import { serve } from '../harness/children.mjs';
 import { drawKeys, keyName } from '../harness/keys.mjs';
 
 const { contender, url, keys: keyCount } = JSON.parse(process.argv[2]);
+const require = createRequire(import.meta.url);
 /** Far above what is asked: what is measured is a limiter that lets requests through. */
 const AMPLE = 1_000_000;
 
 let requests = 0;
+/** Calls to Redis so far, where a limiter counts them. */
+let storeCalls = () => 0;
 const answer = (response) => {
   requests += 1;
   response.writeHead(200, { 'content-type': 'text/plain' });
@@ -23,15 +27,17 @@ const refuse = (response) => {
 const server = createServer(await handler());
 server.listen(0, '127.0.0.1');
 let cpu;
+let callsBefore = 0;
 serve(async ({ ask }) => {
   if (ask === 'port') return { port: server.address().port };
   if (ask === 'start') {
     requests = 0;
+    callsBefore = storeCalls();
     cpu = process.cpuUsage();
     return {};
   }
   const used = process.cpuUsage(cpu);
-  return { requests, cpuMicros: used.user + used.system };
+  return { requests, cpuMicros: used.user + used.system, storeCalls: storeCalls() - callsBefore };
 });
 
 async function handler() {
@@ -56,6 +62,13 @@ async function handler() {
       }
       return async (_, response) => ((await api.acquire(keyOf())).allowed ? answer(response) : refuse(response));
     }
+    case 'headgate-node': {
+      const { rateLimit } = await import('headgate/node');
+      const mayPass = rateLimit(await ampleLimiter(), { policy: 'api', key: keyOf });
+      return async (request, response) => {
+        if (await mayPass(request, response)) answer(response);
+      };
+    }
     case 'rlf-memory':
     case 'rlf-redis': {
       const { RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
@@ -64,6 +77,7 @@ async function handler() {
         contender === 'rlf-redis'
           ? new RateLimiterRedis({ ...terms, storeClient: new Redis(url) })
           : new RateLimiterMemory(terms);
+      if (contender === 'rlf-redis') storeCalls = () => requests;
       return (_, response) => {
         limiter.consume(keyOf()).then(
           () => answer(response),
@@ -90,6 +104,27 @@ async function handler() {
       const limit = rateLimit({ windowMs: 1_000, limit: AMPLE, keyGenerator: keyOf, validate: false });
       return (request, response) => limit(request, response, () => answer(response));
     }
+    case 'fastify-store': {
+      const store = new (require('@fastify/rate-limit/store/LocalStore.js'))(false, false, 2 * keyCount);
+      return (_, response) => {
+        const decide = (error, { current }) => (!error && current <= AMPLE ? answer(response) : refuse(response));
+        store.incr(keyOf(), decide, 1_000, AMPLE);
+      };
+    }
+    case 'limiter': {
+      const { TokenBucket } = await import('limiter');
+      const buckets = new Map();
+      return (_, response) => {
+        const key = keyOf();
+        let bucket = buckets.get(key);
+        if (!bucket) {
+          bucket = new TokenBucket({ bucketSize: AMPLE, tokensPerInterval: AMPLE, interval: 'second' });
+          bucket.content = AMPLE;
+          buckets.set(key, bucket);
+        }
+        return bucket.tryRemoveTokens(1) ? answer(response) : refuse(response);
+      };
+    }
     default:
       throw new Error(`No such contender: ${contender}`);
   }
@@ -98,10 +133,12 @@ async function handler() {
 async function ampleLimiter() {
   const { createLimiter } = await import('headgate');
   const terms = { rate: AMPLE, burst: AMPLE };
-  return await createLimiter({
+  const limiter = await createLimiter({
     policies: [{ name: 'api', local: terms, ceiling: terms }],
     redis: url,
     newStore: 'full',
     telemetry: false,
   });
+  storeCalls = () => limiter.stats()[0].leaseCalls;
+  return limiter;
 }

@@ -73,4 +73,6 @@ export function serve(answer) {
     }
   });
   process.on('disconnect', () => process.exit());
+  // A terminal sends it to all; the parent still has to say what was measured, and ends its children itself.
+  process.on('SIGINT', () => {});
 }

@@ -3,7 +3,12 @@ export function makeProgress() {
   const start = performance.now();
   return (text) => {
     const seconds = ((performance.now() - start) / 1_000).toFixed(0).padStart(4);
-    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${seconds} s  ${text}`);
-    else process.stderr.write(`${seconds} s  ${text}\n`);
+    clearProgress();
+    process.stderr.write(`${seconds} s  ${text}${process.stderr.isTTY ? '' : '\n'}`);
   };
+}
+
+/** Makes room on the terminal for what is printed. */
+export function clearProgress() {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
 }

@@ -1,33 +1,60 @@
+import { describeMachine } from './machine.mjs';
+
 /**
- * A report: `tables` of `{ caption, head, rows, notes }`, `goals` of `{ goal, measured, met }`, and under `data` whatever
- * else `--json` should carry. Cells are text; all but the first of a row are aligned to the right.
+ * What a benchmark has found so far. It comes in parts: `{ tables, goals, versions, data }`, each of them optional, with
+ * `tables` of `{ caption, head, rows, notes }`, `goals` of `{ goal, measured, met }`, and under `data`, by name, whatever
+ * else `--json` should carry. Tables are printed as they come, goals at the end; with `--json` everything at the end.
  */
-export function printReport({ benchmark, quick, machine, loadAtEnd, versions, tables, goals = [] }) {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+export class Report {
+  #json;
+  #full;
+  #print;
+
+  constructor({ benchmark, quick, json }, print = console.log) {
+    this.#json = json;
+    this.#print = print;
+    const machine = describeMachine();
+    this.#full = { benchmark, quick, machine, complete: true, versions: {}, tables: [], goals: [], data: {} };
+    if (!json) print(headOf(this.#full));
+  }
+
+  add({ tables = [], goals = [], versions = {}, data = {} }) {
+    this.#full.tables.push(...tables);
+    this.#full.goals.push(...goals);
+    Object.assign(this.#full.versions, versions);
+    Object.assign(this.#full.data, data);
+    if (!this.#json && tables.length > 0) this.#print(tables.map(tableText).join('\n'));
+  }
+
+  /** `complete`: whether the benchmark has come to its end. */
+  end(complete) {
+    const full = { ...this.#full, complete, loadAtEnd: describeMachine().load };
+    this.#print(this.#json ? JSON.stringify(full, null, 2) : endOf(full));
+  }
+}
+
+function headOf({ benchmark, quick, machine }) {
   const { cpu, cores, memoryGiB, system, node, v8, redis, load, commit } = machine;
-  console.log(`\n# ${benchmark}${quick ? ' (quick: fewer repetitions, too few to quote)' : ''}\n`);
-  console.log(
-    `${cores} × ${cpu}, ${memoryGiB} GiB, ${system}; Node ${node} (V8 ${v8}), Redis ${redis}; headgate ${commit}`,
-  );
-  console.log(`Load average ${load.join(' ')} before, ${loadAtEnd.join(' ')} after.`);
-  if (versions) {
-    const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-    console.log(`With ${list.join(', ')}.`);
-  }
-  for (const { caption, head, rows, notes = [] } of tables) {
-    console.log(`\n${caption}\n`);
-    console.log(markdownTable(head, rows));
-    for (const note of notes) console.log(`\n${note}`);
-  }
-  if (goals.length > 0) {
-    console.log('\nGoals\n');
-    console.log(
-      markdownTable(
-        ['goal', 'measured', ''],
-        goals.map(({ goal, measured, met }) => [goal, measured, met ? 'met' : 'MISSED']),
-      ),
-    );
-  }
+  return `
+# ${benchmark}${quick ? ' (quick: fewer repetitions, too few to quote)' : ''}
+
+${cores} × ${cpu}, ${memoryGiB} GiB, ${system}; Node ${node} (V8 ${v8}), Redis ${redis}; headgate ${commit}
+Load average ${load.join(' ')} before.`;
+}
+
+/** Cells are text; all but the first of a row are aligned to the right. */
+function tableText({ caption, head, rows, notes = [] }) {
+  return [`\n${caption}\n`, markdownTable(head, rows), ...notes.map((note) => `\n${note}`)].join('\n');
+}
+
+function endOf({ complete, versions, goals, loadAtEnd }) {
+  const lines = goals.map(({ goal, measured, met }) => [goal, measured, met ? 'met' : 'MISSED']);
+  const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    ...(complete ? [] : ['\nCut short: the rest was not measured.']),
+    ...(lines.length > 0 ? [`\nGoals\n\n${markdownTable(['goal', 'measured', ''], lines)}`] : []),
+    `\n${list.length > 0 ? `With ${list.join(', ')}. ` : ''}Load average ${loadAtEnd.join(' ')} after.`,
+  ].join('\n');
 }
 
 export function markdownTable(head, rows) {

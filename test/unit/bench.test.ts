@@ -5,7 +5,7 @@ import { steadyFleet } from '../../bench/contenders/steady-fleet.mjs';
 // @ts-expect-error It has no types.
 import { drawKeys, FreshKeys, keyName } from '../../bench/harness/keys.mjs';
 // @ts-expect-error It has no types.
-import { figure, markdownTable } from '../../bench/harness/report.mjs';
+import { figure, markdownTable, Report } from '../../bench/harness/report.mjs';
 // @ts-expect-error It has no types.
 import { median, percentile, seeded, shuffle, spread } from '../../bench/harness/statistics.mjs';
 import { createLimiter } from '../../src/index.js';
@@ -86,5 +86,43 @@ describe('tables', () => {
       '',
       '∞',
     ]);
+  });
+});
+
+describe('a report', () => {
+  const part = (name: string) => ({
+    tables: [{ caption: name, head: ['', 'ns'], rows: [['a', '1']] }],
+    goals: [{ goal: `${name} <= 2`, measured: '1', met: true }],
+    versions: { [name]: '1.0.0' },
+    data: { [name]: [1] },
+  });
+
+  it('prints each table as it comes, and goals at the end', () => {
+    const printed: string[] = [];
+    const report = new Report({ benchmark: 'b', quick: true, json: false }, (text: string) => printed.push(text));
+    report.add(part('first'));
+    expect(printed.at(-1)).toContain('| a   |   1 |');
+    expect(printed.join()).not.toContain('<= 2');
+    report.add(part('second'));
+    report.end(true);
+    expect(printed.at(-1)).toMatch(/first <= 2.*\n.*second <= 2/);
+    expect(printed.join()).not.toContain('Cut short');
+  });
+
+  it('is one JSON document of all parts, also where it was cut short', () => {
+    const printed: string[] = [];
+    const report = new Report({ benchmark: 'b', quick: false, json: true }, (text: string) => printed.push(text));
+    report.add(part('first'));
+    report.add(part('second'));
+    expect(printed).toEqual([]);
+    report.end(false);
+    expect(JSON.parse(printed.join())).toMatchObject({
+      benchmark: 'b',
+      complete: false,
+      tables: [{ caption: 'first' }, { caption: 'second' }],
+      goals: [{ met: true }, { met: true }],
+      versions: { first: '1.0.0', second: '1.0.0' },
+      data: { first: [1], second: [1] },
+    });
   });
 });
