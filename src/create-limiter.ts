@@ -3,7 +3,6 @@ import type { GivenRedisClient } from './ceiling/node-redis.js';
 import { Limiter, type SeatDeskClass } from './limiter/limiter.js';
 import { loadCode } from './limiter/on-demand.js';
 import { checkLimiterOptions, type LimiterOptions } from './limiter/options.js';
-import { MarkDesk } from './mark/mark-desk.js';
 import type { NatsConnection } from './policy/nats-client.js';
 import { parsePolicies } from './policy/parse-policy.js';
 import { everyTerms, type Policy } from './policy/policy.js';
@@ -55,7 +54,7 @@ export async function createLimiter(options: LimiterOptions<GivenRedisClient, Na
     deadlineMs: options.callDeadlineMs ?? 100,
     maxKeys: options.maxKeys ?? 100_000,
     seatDesk: await seatDesk(policies),
-    Marks: MarkDesk,
+    Marks: isOwnStore(options) ? undefined : (await import('./mark/mark-desk.js')).MarkDesk,
     blocksEveryMs: options.blocksEveryMs ?? 1_000,
     digest,
     Fleet: store.leaseNow ? undefined : (await import('./lease/fleet.js')).Fleet,
@@ -106,9 +105,15 @@ async function ceilingStore(options: LimiterOptions<GivenRedisClient>, observer:
  * Chance for identities that a ceiling store knows. Of a whole fleet only `crypto`, the default, makes sure that there
  * are no two alike; where the store is this limiter's own it would do no good, and loading it takes milliseconds.
  */
-function chanceOfIdentity({ time, random, redis, ceiling }: LimiterOptions<GivenRedisClient>): Random | undefined {
+function chanceOfIdentity(options: LimiterOptions<GivenRedisClient>): Random | undefined {
+  const { time, random } = options;
   if (time && random) return random;
-  return redis === undefined && ceiling === undefined ? Math.random : undefined;
+  return isOwnStore(options) ? Math.random : undefined;
+}
+
+/** Whether ceilings are kept in this process, for this limiter alone. */
+function isOwnStore({ redis, ceiling }: LimiterOptions<GivenRedisClient>): boolean {
+  return redis === undefined && ceiling === undefined;
 }
 
 /** What counts those in flight, where a policy given in code limits them; else it is loaded by the first who enters. */

@@ -5,6 +5,7 @@ import type { Fleet } from '../lease/fleet.js';
 import { Keeper } from '../lease/keeper.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import type { MarkDesk } from '../mark/mark-desk.js';
+import { MarkedKeys } from '../mark/marked-keys.js';
 import { everyTerms, type Policy } from '../policy/policy.js';
 import type { PolicySource } from '../policy/policy-source.js';
 import { PolicyBook } from '../policy/publisher.js';
@@ -39,7 +40,8 @@ export interface LimiterParts {
   /** Given where a policy is known to need it, so that nobody waits for it to be loaded. */
   readonly seatDesk: SeatDeskClass | undefined;
   readonly Fleet: typeof Fleet | undefined;
-  readonly Marks: typeof MarkDesk;
+  /** Given where others may say what is blocked; else it is loaded by the first who blocks a key here. */
+  readonly Marks: typeof MarkDesk | undefined;
   readonly blocksEveryMs: Milliseconds;
   /** Makes of a key the name under which it leaves this process. */
   readonly digest: ((key: string) => string) | undefined;
@@ -58,7 +60,9 @@ export class Limiter {
   /** There once it was of use: most limiters never load what counts those in flight. */
   #desk: SeatDesk | undefined;
   readonly #openDesk: (Desk: SeatDeskClass) => SeatDesk;
-  readonly #marks: MarkDesk;
+  readonly #marked = new MarkedKeys((name) => this.#running.get(name)?.limiter);
+  /** There where others may say what is blocked, or once it was of use. */
+  #marks: MarkDesk | undefined;
   readonly #running = new Map<string, Running>();
   readonly #detach: (() => void)[];
   #closing: Promise<void> | undefined;
@@ -75,7 +79,6 @@ export class Limiter {
       settled: (account) => this.#running.get(account.owner.policy.name)?.limiter.settled(account),
       outdated: () => this.#rereader.read(),
     });
-    this.#marks = new parts.Marks({ ...parts, policyOf: (name) => this.#running.get(name)?.limiter });
     this.#openDesk = (Desk) => {
       this.#desk ??= new Desk({
         ...parts,
@@ -102,8 +105,8 @@ export class Limiter {
   }
 
   /** @internal Hears what is blocked already: no longer than a call may take. */
-  begin(): Promise<void> {
-    return this.#marks.begin();
+  async begin(): Promise<void> {
+    if (this.#parts.Marks) await this.#openMarks(this.#parts.Marks).begin();
   }
 
   /** Whether the ceiling store is out of reach at this moment. */
@@ -148,7 +151,8 @@ export class Limiter {
     for (const { limiter } of this.#running.values()) limiter.close();
     this.#wakes.close();
     this.#desk?.close();
-    this.#marks.close();
+    this.#marked.closed = true;
+    this.#marks?.close();
     await this.#keeper.close();
     for (const part of [source, store]) {
       // What can't be closed is no reason to leave the rest open, nor to fail whoever shuts down.
@@ -177,18 +181,15 @@ export class Limiter {
     if (running) {
       running.limiter.replace(policy);
     } else {
-      const state = new PolicyState(
-        policy,
-        this.#parts.time.now(),
-        this.#marks.keysOf(policy.name),
-        this.#parts.digest,
-      );
+      const state = new PolicyState(policy, this.#parts.time.now(), this.#marked.of(policy.name), this.#parts.digest);
       const limiter = new PolicyLimiter({
         ...this.#parts,
         owner: state,
         keeper: this.#keeper,
         wakes: this.#wakes,
-        marks: this.#marks,
+        marked: this.#marked,
+        marks: () => this.#marks,
+        openMarks: () => this.#loadMarks(),
         outdated: () => this.#rereader.read(),
         desk: () => this.#desk,
         openDesk: async () => this.#desk ?? this.#openDesk((await import('../seat/seat-desk.js')).SeatDesk),
@@ -197,6 +198,20 @@ export class Limiter {
     }
     const shared = everyTerms(policy).some(({ ceiling, concurrency }) => ceiling || concurrency);
     if (shared) this.#keeper.start();
+  }
+
+  async #loadMarks(): Promise<MarkDesk> {
+    const { MarkDesk } = await import('../mark/mark-desk.js');
+    if (this.#closing) throw new ClosedError();
+    if (this.#marks) return this.#marks;
+    const marks = this.#openMarks(MarkDesk);
+    void marks.begin();
+    return marks;
+  }
+
+  #openMarks(Desk: typeof MarkDesk): MarkDesk {
+    this.#marks = new Desk({ ...this.#parts, marked: this.#marked });
+    return this.#marks;
   }
 
   *#accounts() {

@@ -1,8 +1,10 @@
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
-import type { Block, BlockOptions } from '../mark/block.js';
+import { type Block, type BlockOptions, checkBlock, leftOf } from '../mark/block.js';
 import type { MarkDesk } from '../mark/mark-desk.js';
+import type { MarkedKey } from '../mark/marked-key.js';
+import type { MarkedKeys } from '../mark/marked-keys.js';
 import type { Policy } from '../policy/policy.js';
 import type { Seat } from '../seat/seat.js';
 import type { SeatDesk } from '../seat/seat-desk.js';
@@ -23,7 +25,10 @@ export interface PolicyLimiterParts extends TellerParts, KeyTableParts {
   /** Where seats are counted, if anybody has asked for one. */
   readonly desk: () => SeatDesk | undefined;
   readonly openDesk: () => Promise<SeatDesk>;
-  readonly marks: MarkDesk;
+  readonly marked: MarkedKeys;
+  /** Where keys are marked, if others can, or anybody here has. */
+  readonly marks: () => MarkDesk | undefined;
+  readonly openMarks: () => Promise<MarkDesk>;
 }
 
 /**
@@ -48,7 +53,9 @@ export class PolicyLimiter {
   readonly keys: KeyTable;
   readonly #desk: () => SeatDesk | undefined;
   readonly #openDesk: () => Promise<SeatDesk>;
-  readonly #marks: MarkDesk;
+  readonly #marked: MarkedKeys;
+  readonly #marks: () => MarkDesk | undefined;
+  readonly #openMarks: () => Promise<MarkDesk>;
 
   /** @internal Made by `createLimiter`. */
   constructor(parts: PolicyLimiterParts) {
@@ -57,7 +64,9 @@ export class PolicyLimiter {
     this.teller = new Teller(parts);
     this.#desk = parts.desk;
     this.#openDesk = parts.openDesk;
+    this.#marked = parts.marked;
     this.#marks = parts.marks;
+    this.#openMarks = parts.openMarks;
     this.keys = new KeyTable(parts);
   }
 
@@ -153,7 +162,12 @@ export class PolicyLimiter {
    */
   async block(key: string, forMs: Milliseconds | readonly Milliseconds[], options?: BlockOptions): Promise<Block> {
     checkKey(key);
-    return this.#marks.block(this.policy.name, this.#owner.nameOf(key), forMs, options);
+    const terms = checkBlock(forMs, options);
+    const marked = this.#marked.open(this.policy.name, this.#owner.nameOf(key));
+    const [first] = terms.steps as [number];
+    this.#marked.hold(marked, Math.max(marked.end, this.teller.now() + leftOf(first, 0)));
+    const marks = this.#marks() ?? (await this.#openMarks());
+    return marks.block(marked, terms);
   }
 
   /**
@@ -163,7 +177,9 @@ export class PolicyLimiter {
    */
   async unblock(key: string): Promise<void> {
     checkKey(key);
-    return this.#marks.unblock(this.policy.name, this.#owner.nameOf(key));
+    const marked = this.#lift(key, false);
+    const marks = this.#marks() ?? (await this.#openMarks());
+    return marks.unblock(marked);
   }
 
   /**
@@ -175,10 +191,18 @@ export class PolicyLimiter {
    */
   async reset(key: string): Promise<void> {
     checkKey(key);
-    return this.#marks.reset(this.policy.name, this.#owner.nameOf(key), async () => {
+    const marked = this.#lift(key, true);
+    const marks = this.#marks() ?? (await this.#openMarks());
+    return marks.reset(marked, async () => {
       const { account } = this.keys.find(key, this.teller.now(), true);
       if (account) await this.#keeper.refill(account);
     });
+  }
+
+  #lift(key: string, reset: boolean): MarkedKey {
+    const marked = this.#marked.open(this.policy.name, this.#owner.nameOf(key));
+    this.#marked.hold(marked, Number.NEGATIVE_INFINITY, reset);
+    return marked;
   }
 
   /** @internal */
@@ -234,7 +258,7 @@ export class PolicyLimiter {
       keys: this.keys.size,
       waiting: this.teller.room.size + (this.teller.paced?.size ?? 0),
       seats: this.#desk()?.held(policy.name) ?? 0,
-      blocked: this.#marks.blocked(policy.name),
+      blocked: this.#marked.blocked(policy.name),
       degraded: this.teller.paced?.degraded || (this.#keeper.degraded && policy.terms.ceiling !== undefined),
     };
   }

@@ -61,6 +61,11 @@ export function checkBlock(forMs: unknown, options: BlockOptions = {}): BlockTer
   return { steps: lengths.map(microseconds), forgetAfter: onLadder ? microseconds(remembered) : 0 };
 }
 
+/** How long from `now` until the end of a block. */
+export function leftOf(until: Microseconds, now: Microseconds): Milliseconds {
+  return until === FOREVER ? Number.POSITIVE_INFINITY : (until - now) / MICROS_PER_MS;
+}
+
 function isLength(value: unknown): value is Milliseconds {
   return typeof value === 'number' && (value === Number.POSITIVE_INFINITY || (value > 0 && value <= LONGEST_MS));
 }

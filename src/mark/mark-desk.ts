@@ -1,24 +1,12 @@
-import {
-  FOREVER,
-  MARK_KEPT_US,
-  type MarkCall,
-  type MarkFeed,
-  type MarkReply,
-  type MarkStore,
-} from '../ceiling/mark-store.js';
-import { CeilingError, ClosedError } from '../errors.js';
+import { MARK_KEPT_US, type MarkCall, type MarkFeed, type MarkReply, type MarkStore } from '../ceiling/mark-store.js';
+import { CeilingError } from '../errors.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import type { Observer } from '../telemetry/observer.js';
 import type { Random, Time, Timer } from '../time.js';
-import { MICROS_PER_MS, type Microseconds, type Milliseconds } from '../units.js';
-import { type Block, type BlockOptions, checkBlock } from './block.js';
-import { MarkedKey } from './marked-key.js';
-
-/** A policy whose keys are marked. */
-export interface MarkedPolicy {
-  /** Told that a key has been blocked, or no longer is; `reset`: and is to be as if it had never been asked for. */
-  marked(key: string, reset: boolean): void;
-}
+import { MICROS_PER_MS, type Milliseconds } from '../units.js';
+import { type Block, type BlockTerms, leftOf } from './block.js';
+import type { MarkedKey } from './marked-key.js';
+import type { MarkedKeys } from './marked-keys.js';
 
 /** What the desk is made of. */
 export interface MarkDeskParts {
@@ -30,7 +18,7 @@ export interface MarkDeskParts {
   readonly deadlineMs: Milliseconds;
   /** How often a store that does not tell is asked what has changed. */
   readonly blocksEveryMs: Milliseconds;
-  readonly policyOf: (name: string) => MarkedPolicy | undefined;
+  readonly marked: MarkedKeys;
 }
 
 /** A reading from the start that has taken longer than this begins again: what it has not come to yet may be gone. */
@@ -48,7 +36,6 @@ const NEVER: Milliseconds = Number.NEGATIVE_INFINITY;
  */
 export class MarkDesk {
   readonly #parts: MarkDeskParts;
-  readonly #keys = new Map<string, Map<string, MarkedKey>>();
   readonly #wakes: WakeQueue<MarkedKey>;
   /** Not blocked, but the feed has yet to pass what they know: it must not be believed about them before. */
   readonly #lifted = new Set<MarkedKey>();
@@ -77,44 +64,29 @@ export class MarkDesk {
     await this.#read();
   }
 
-  /** The keys of a policy that are blocked, or were just now: the same map for as long as this lives. */
-  keysOf(policy: string): ReadonlyMap<string, MarkedKey> {
-    return this.#of(policy);
-  }
-
-  /** How many keys of a policy are known to be blocked. */
-  blocked(policy: string): number {
-    let blocked = 0;
-    for (const { end } of this.#of(policy).values()) if (end > NEVER) blocked += 1;
-    return blocked;
-  }
-
-  async block(policy: string, key: string, lengths: unknown, options?: BlockOptions): Promise<Block> {
-    const terms = checkBlock(lengths, options);
-    const marked = this.#open(policy, key);
-    const now = this.#parts.time.now();
-    const [first] = terms.steps as [number];
-    this.#hold(marked, Math.max(marked.end, now + leftOf(first, 0)));
-    const reply = await this.#say(marked, { kind: 'block', policy, key, ...terms }, 'The block holds');
+  /** Says to the fleet what is held here: that a key is blocked. */
+  async block(marked: MarkedKey, terms: BlockTerms): Promise<Block> {
+    const reply = await this.#say(marked, { kind: 'block', ...nameOf(marked), ...terms }, 'The block holds');
     const forMs = Math.ceil(leftOf(reply.mark.until, reply.now));
     return { forMs, step: terms.forgetAfter > 0 ? reply.mark.step : 0 };
   }
 
-  async unblock(policy: string, key: string): Promise<void> {
-    const marked = this.#open(policy, key);
-    this.#hold(marked, NEVER);
-    await this.#say(marked, { kind: 'unblock', policy, key }, 'The block is lifted');
+  /** The same: that it is not any more. */
+  async unblock(marked: MarkedKey): Promise<void> {
+    await this.#say(marked, { kind: 'unblock', ...nameOf(marked) }, 'The block is lifted');
   }
 
-  /** @param refill fills the key's bucket at the store: before other instances hear that it is full */
-  async reset(policy: string, key: string, refill: () => Promise<void>): Promise<void> {
-    const marked = this.#open(policy, key);
-    this.#hold(marked, NEVER, true);
+  /**
+   * The same: that it is as if it had never been asked for.
+   *
+   * @param refill fills the key's bucket at the store: before other instances hear that it is full
+   */
+  async reset(marked: MarkedKey, refill: () => Promise<void>): Promise<void> {
     const failure = await refill().then(
       () => undefined,
       (error: Error) => error,
     );
-    await this.#say(marked, { kind: 'reset', policy, key }, 'The key is reset');
+    await this.#say(marked, { kind: 'reset', ...nameOf(marked) }, 'The key is reset');
     if (failure) throw new CeilingError(`The ceiling was not filled: ${failure.message}`, { cause: failure });
   }
 
@@ -124,33 +96,6 @@ export class MarkDesk {
     this.#timer?.cancel();
     for (const deadline of this.#deadlines) deadline.cancel();
     this.#wakes.close();
-  }
-
-  #of(policy: string): Map<string, MarkedKey> {
-    let keys = this.#keys.get(policy);
-    if (!keys) {
-      keys = new Map();
-      this.#keys.set(policy, keys);
-    }
-    return keys;
-  }
-
-  #open(policy: string, key: string): MarkedKey {
-    if (this.#closed) throw new ClosedError();
-    const keys = this.#of(policy);
-    let marked = keys.get(key);
-    if (!marked) {
-      marked = new MarkedKey(policy, key);
-      keys.set(key, marked);
-    }
-    return marked;
-  }
-
-  /** Puts in force here what is about to be said to the fleet. */
-  #hold(marked: MarkedKey, end: Milliseconds, reset = false): void {
-    marked.end = end;
-    marked.calls += 1;
-    this.#tell(marked, reset);
   }
 
   /** @throws CeilingError where the store did not hear of it; what has been put in force here stays. */
@@ -177,7 +122,7 @@ export class MarkDesk {
   }
 
   #hear(reply: MarkReply, resetsAfter: number): MarkedKey {
-    const marked = this.#open(reply.mark.policy, reply.mark.key);
+    const marked = this.#parts.marked.open(reply.mark.policy, reply.mark.key);
     marked.putAside(reply, resetsAfter);
     this.#takeAside(marked);
     return marked;
@@ -202,11 +147,7 @@ export class MarkDesk {
     const reset = mark.reset > Math.max(known, resetsAfter) && mark.reset !== marked.ownReset;
     if (end === marked.end && !reset) return;
     marked.end = end;
-    this.#tell(marked, reset);
-  }
-
-  #tell({ policy, key }: MarkedKey, reset: boolean): void {
-    this.#parts.policyOf(policy)?.marked(key, reset);
+    this.#parts.marked.tell(marked, reset);
   }
 
   /** Sees to it that a key is forgotten when nothing needs to be known of it any more. */
@@ -225,7 +166,7 @@ export class MarkDesk {
   #forget(marked: MarkedKey): void {
     this.#lifted.delete(marked);
     this.#wakes.forget(marked);
-    this.#of(marked.policy).delete(marked.key);
+    this.#parts.marked.of(marked.policy).delete(marked.key);
   }
 
   /** Asks what has changed, page by page, and sees to it that it is asked again. */
@@ -273,13 +214,11 @@ export class MarkDesk {
 
   /** All that holds has been read: what is known of this era and was not there has been lifted, unheard. */
   #liftAllBut(found: ReadonlySet<MarkedKey>): void {
-    for (const keys of this.#keys.values()) {
-      for (const marked of keys.values()) {
-        if (marked.era !== this.#era || marked.seq > this.#seq || marked.calls > 0 || found.has(marked)) continue;
-        marked.end = NEVER;
-        this.#tell(marked, false);
-        this.#settle(marked);
-      }
+    for (const marked of this.#parts.marked.all()) {
+      if (marked.era !== this.#era || marked.seq > this.#seq || marked.calls > 0 || found.has(marked)) continue;
+      marked.end = NEVER;
+      this.#parts.marked.tell(marked, false);
+      this.#settle(marked);
     }
   }
 
@@ -301,6 +240,6 @@ export class MarkDesk {
   }
 }
 
-function leftOf(until: Microseconds, now: Microseconds): Milliseconds {
-  return until === FOREVER ? Number.POSITIVE_INFINITY : (until - now) / MICROS_PER_MS;
+function nameOf({ policy, key }: MarkedKey): { readonly policy: string; readonly key: string } {
+  return { policy, key };
 }

@@ -12,11 +12,15 @@ export interface Chunk {
   readonly eager: boolean;
 }
 
-/** Bundles `entry`, a module as it would stand in src/, with all peers left out. */
+/**
+ * Bundles `entry`, a module as it would stand in src/, with all peers left out. What is loaded with it is one chunk, as in
+ * the published files.
+ */
 export async function bundle(entry: string): Promise<readonly Chunk[]> {
   const virtual = join(root, 'src', 'size-entry.ts');
   const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const peers = Object.keys(peerDependencies);
+  const eagerIds = new Set<string>();
   const { output } = await build({
     input: virtual,
     write: false,
@@ -27,10 +31,14 @@ export async function bundle(entry: string): Promise<readonly Chunk[]> {
         name: 'size-entry',
         resolveId: (id) => (id === virtual ? id : null),
         load: (id) => (id === virtual ? entry : null),
+        buildEnd() {
+          eagerIds.add(virtual);
+          for (const id of eagerIds) for (const next of this.getModuleInfo(id)?.importedIds ?? []) eagerIds.add(next);
+        },
       },
     ],
     transform: { target: 'es2023' },
-    output: { minify: true },
+    output: { minify: true, codeSplitting: { groups: [{ name: 'core', test: (id) => eagerIds.has(id) }] } },
   });
   const made = output.filter((file) => file.type === 'chunk');
   const eager = new Set(made.filter(({ isEntry }) => isEntry).map(({ fileName }) => fileName));

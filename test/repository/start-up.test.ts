@@ -13,9 +13,18 @@ interface Loaded {
   readonly modules: readonly string[];
 }
 
+/** A ceiling store elsewhere, as options are written. */
+const STORE = 'ceiling: { ready: true, lease: () => [], heartbeat: async () => 1, close: async () => {} }';
+
+/** Of a module of src its name there. */
+function nameOf(id: string): string[] {
+  return /\/src\/(.+)\.ts$/.exec(id)?.slice(1) ?? [];
+}
+
 describe('a process that decides for the first time', () => {
   let dir: string;
   let modulesOf: ReadonlyMap<string, readonly string[]>;
+  let eager: ReadonlySet<string>;
 
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), 'headgate-start-up-'));
@@ -23,7 +32,8 @@ describe('a process that decides for the first time', () => {
     for (const { fileName, code } of chunks)
       writeFileSync(join(dir, fileName), `${code}\n(globalThis.chunks ??= []).push(${JSON.stringify(fileName)});`);
     writeFileSync(join(dir, 'package.json'), JSON.stringify({ type: 'module' }));
-    modulesOf = new Map(chunks.map(({ fileName, modules }) => [fileName, modules]));
+    modulesOf = new Map(chunks.map(({ fileName, modules }) => [fileName, modules.flatMap(nameOf)]));
+    eager = new Set(chunks.filter((chunk) => chunk.eager).flatMap(({ modules }) => modules.flatMap(nameOf)));
   }, 60_000);
 
   afterAll(() => rmSync(dir, { recursive: true }));
@@ -43,8 +53,7 @@ describe('a process that decides for the first time', () => {
       encoding: 'utf8',
     });
     const { internals, chunks } = JSON.parse(answer) as { internals: string[]; chunks: string[] };
-    const modules = chunks.flatMap((name) => modulesOf.get(name) ?? []);
-    return { internals, modules: modules.flatMap((id) => /\/src\/(.+)\.ts$/.exec(id)?.[1] ?? []) };
+    return { internals, modules: chunks.flatMap((name) => modulesOf.get(name) ?? []) };
   }
 
   it('has not loaded the crypto of Node, nor streams, where its ceilings are its own', () => {
@@ -53,5 +62,29 @@ describe('a process that decides for the first time', () => {
     expect(internals.filter((name) => /crypto|stream|\bhttps?\b|\bnet\b/.test(name))).toEqual([]);
     // Or the list would say nothing.
     expect(internals.length).toBeGreaterThan(0);
+  });
+
+  it('has loaded, besides what every limiter needs, its ceilings and nothing else', () => {
+    const { modules } = load('local: { rate: 9, burst: 9 }, ceiling: { rate: 9, burst: 9 }');
+    const lazy = modules.filter((module) => !eager.has(module));
+
+    expect(lazy).toContain('ceiling/ledger');
+    expect(lazy.filter((module) => !module.startsWith('ceiling/'))).toEqual([]);
+    expect(lazy.filter((module) => module.includes('redis'))).toEqual([]);
+  });
+
+  it.each([
+    ['algorithm/meter', "local: { algorithm: 'fixed-window', limit: 9, window: '1s' }", ''],
+    [
+      'limiter/paced-room',
+      "local: { rate: 9, burst: 9 }, overrides: { a: { ceiling: { algorithm: 'leaky-bucket', rate: 9, queue: 9 } } }",
+      '',
+    ],
+    ['seat/seat-desk', 'local: { rate: 9, burst: 9 }, concurrency: { limit: 9 }', ''],
+    ['mark/mark-desk', 'local: { rate: 9, burst: 9 }', STORE],
+    ['lease/fleet', 'local: { rate: 9, burst: 9 }', STORE],
+  ])('has loaded %s where its policies or its store say so: nobody waits for it later', (module, policy, options) => {
+    expect(eager.has(module)).toBe(false);
+    expect(load(policy, options).modules).toContain(module);
   });
 });

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MarkStore } from '../../../src/ceiling/mark-store.js';
 import { MemoryMarks } from '../../../src/ceiling/memory-marks.js';
+import { checkBlock, leftOf } from '../../../src/mark/block.js';
 import { MarkDesk } from '../../../src/mark/mark-desk.js';
+import { MarkedKeys } from '../../../src/mark/marked-keys.js';
 import { ManualTime } from '../../../src/testing.js';
 
 const EVERY_MS = 1_000;
@@ -11,6 +13,7 @@ type Fate = 'answer' | 'lose-reply' | 'lose-call' | 'reject';
 /** A desk behind a wire of its own, on which a test can lose things. */
 class Instance {
   readonly desk: MarkDesk;
+  readonly marked = new MarkedKeys(() => ({ marked: (key, reset) => reset && this.cleared.push(key) }));
   readonly cleared: string[] = [];
   readonly troubles: Error[] = [];
   ready = true;
@@ -39,13 +42,33 @@ class Instance {
       observer: { trouble: (error) => this.troubles.push(error) },
       deadlineMs: 100,
       blocksEveryMs: EVERY_MS,
-      policyOf: () => ({ marked: (key, reset) => reset && this.cleared.push(key) }),
+      marked: this.marked,
     });
     void this.desk.begin();
   }
 
   blocked(key: string): boolean {
-    return (this.desk.keysOf('api').get(key)?.end ?? 0) > this.#time.now();
+    return (this.marked.of('api').get(key)?.end ?? 0) > this.#time.now();
+  }
+
+  block(key: string, lengths: number | readonly number[]): Promise<unknown> {
+    const terms = checkBlock(lengths);
+    const marked = this.marked.open('api', key);
+    const [first] = terms.steps as [number];
+    this.marked.hold(marked, Math.max(marked.end, this.#time.now() + leftOf(first, 0)));
+    return this.desk.block(marked, terms);
+  }
+
+  unblock(key: string): Promise<void> {
+    const marked = this.marked.open('api', key);
+    this.marked.hold(marked, Number.NEGATIVE_INFINITY);
+    return this.desk.unblock(marked);
+  }
+
+  reset(key: string): Promise<void> {
+    const marked = this.marked.open('api', key);
+    this.marked.hold(marked, Number.NEGATIVE_INFINITY, true);
+    return this.desk.reset(marked, async () => {});
   }
 
   #carry<Reply>(fate: Fate, execute: () => Promise<Reply>): Promise<Reply> {
@@ -93,10 +116,10 @@ describe('instances that block, unblock and reset whatever they like', () => {
         for (const { who, what, key, forMs, said, asked, delayMs, passes } of steps) {
           const instance = instances[who] as Instance;
           Object.assign(instance, { said, asked: said === 'answer' ? asked : 'answer', delayMs });
-          if (what === 'block') quietly(instance.desk.block('api', key, forMs));
-          else if (what === 'ladder') quietly(instance.desk.block('api', key, [300, 5_000, 50_000]));
-          else if (what === 'unblock') quietly(instance.desk.unblock('api', key));
-          else if (what === 'reset') quietly(instance.desk.reset('api', key, async () => {}));
+          if (what === 'block') quietly(instance.block(key, forMs));
+          else if (what === 'ladder') quietly(instance.block(key, [300, 5_000, 50_000]));
+          else if (what === 'unblock') quietly(instance.unblock(key));
+          else if (what === 'reset') quietly(instance.reset(key));
           else if (what === 'failover') {
             // With all its data, under another identity. Who can't ask then keeps what it knows to its end.
             for (const other of instances) other.asked = 'answer';
@@ -129,13 +152,13 @@ describe('instances that block, unblock and reset whatever they like', () => {
     const { time, instances } = fleetOf(3);
     const [a, b, c] = instances as [Instance, Instance, Instance];
     await time.advance(20);
-    void a.desk.reset('api', 'k', async () => {});
+    void a.reset('k');
     await time.advance(20);
     // Before it has heard of the first: what it says itself must not hide that.
-    void b.desk.block('api', 'k', 5_000);
+    void b.block('k', 5_000);
     await time.advance(3 * EVERY_MS);
     expect([a.cleared, b.cleared, c.cleared]).toEqual([['k'], ['k'], ['k']]);
-    void c.desk.reset('api', 'k', async () => {});
+    void c.reset('k');
     await time.advance(3 * EVERY_MS);
     expect([a.cleared, b.cleared, c.cleared]).toEqual([
       ['k', 'k'],
@@ -149,11 +172,11 @@ describe('instances that block, unblock and reset whatever they like', () => {
     const { time, instances } = fleetOf(3);
     const [a, b, c] = instances as [Instance, Instance, Instance];
     await time.advance(20);
-    void a.desk.reset('api', 'k', async () => {});
+    void a.reset('k');
     await time.advance(20);
-    void b.desk.block('api', 'k', 5_000);
+    void b.block('k', 5_000);
     await time.advance(20);
-    void c.desk.unblock('api', 'k');
+    void c.unblock('k');
     await time.advance(3 * EVERY_MS);
     expect([a.cleared, b.cleared, c.cleared]).toEqual([['k'], ['k'], ['k']]);
     for (const { desk } of instances) desk.close();
@@ -165,9 +188,9 @@ describe('what arrives out of order', () => {
     const { time, instances } = fleetOf(1);
     const [a] = instances as [Instance];
     await time.advance(20);
-    void a.desk.block('api', 'k', 5_000);
+    void a.block('k', 5_000);
     await time.advance(3);
-    void a.desk.unblock('api', 'k');
+    void a.unblock('k');
     for (let ms = 0; ms < 20; ms++) {
       expect(a.blocked('k')).toBe(false);
       await time.advance(1);
@@ -180,12 +203,12 @@ describe('what arrives out of order', () => {
     const [a, b] = instances as [Instance, Instance];
     await time.advance(20);
     b.delayMs = 45;
-    void a.desk.block('api', 'k', 5_000);
+    void a.block('k', 5_000);
     // The question is executed before the unblock, and its answer comes after that of the unblock.
     await time.advance(EVERY_MS);
     b.delayMs = 1;
     await time.advance(50);
-    void b.desk.unblock('api', 'k');
+    void b.unblock('k');
     for (let ms = 0; ms < 60; ms++) {
       await time.advance(1);
       expect(b.blocked('k')).toBe(false);
@@ -199,11 +222,11 @@ describe('an instance that could not ask for long', () => {
     const { time, marks, instances } = fleetOf(2);
     const [a, b] = instances as [Instance, Instance];
     await time.advance(20);
-    void a.desk.block('api', 'k', Number.POSITIVE_INFINITY);
+    void a.block('k', Number.POSITIVE_INFINITY);
     await time.advance(2 * EVERY_MS);
     expect(b.blocked('k')).toBe(true);
     b.ready = false;
-    void a.desk.unblock('api', 'k');
+    void a.unblock('k');
     await time.advance(120_000);
     expect(marks.size).toBe(0);
     expect(b.blocked('k')).toBe(true);
@@ -219,13 +242,13 @@ describe('what a desk remembers', () => {
     const { time, instances } = fleetOf(1);
     const [a] = instances as [Instance];
     await time.advance(20);
-    for (let i = 0; i < 1_000; i++) void a.desk.block('api', `k${i}`, 5_000);
+    for (let i = 0; i < 1_000; i++) void a.block(`k${i}`, 5_000);
     await time.advance(20);
-    expect(a.desk.blocked('api')).toBe(1_000);
+    expect(a.marked.blocked('api')).toBe(1_000);
     expect(time.pending).toBeLessThan(5);
     await time.advance(10_000);
-    expect(a.desk.blocked('api')).toBe(0);
-    expect(a.desk.keysOf('api').size).toBe(0);
+    expect(a.marked.blocked('api')).toBe(0);
+    expect(a.marked.of('api').size).toBe(0);
     a.desk.close();
     expect(time.pending).toBe(0);
   });
