@@ -5,15 +5,15 @@
 -- ARGV[1]     new era     identity for a header that has to be made, or that is suspected to be stale; random
 -- ARGV[2]     identify    '1': notice that the data may be stale (server.lua); '0': no need, or not permitted
 -- ARGV[3]     new store   'empty' | 'full': whether buckets of a store without data start so
--- then three arguments a call:
---   fence     name under which the terms are fenced
---   holder    random id of the limiter, 8 characters or more
---   numbers   23 big-endian doubles, whole, from 0 up to 2^53, in the order in which they are read below; tokens in
---             micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts has what each means. Behind
---             them, for a ceiling that is no token bucket: its rule (limits.lua), and its window's length, start and end
--- Returns one array a call: status (0 granted, 1 stale, 2 refused), seq, now µs, era, version, burst µtok, rateNum,
---   rateDen; where granted also: granted µtok, fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back,
---   2 conflict), incarnation µs, certainUntil µs, and under windows the lease µs if it is shorter than asked. Whole; above 2^53 - 64 as text, which clients do not round.
+-- ARGV[4]     calls       of each 26 little-endian doubles, whole, from 0 up to 2^53, in the order in which they are read
+--                         below; tokens in micro-tokens, times and spans in microseconds; src/ceiling/ceiling-store.ts
+--                         has what each means. Fence and holder are the numbers of names, from 0; the rule, which comes
+--                         last, is that of limits.lua. Where it is not 0, length, start and end of its window follow
+-- ARGV[5...]  names       under which terms are fenced; random ids of limiters, 8 characters or more
+-- Returns one string: now µs as a little-endian double, and then for each call 15 of them and a string with its length in
+--   a byte before it: status (0 granted, 1 stale, 2 refused), seq, version, burst µtok, rateNum, rateDen; granted µtok,
+--   fair level µtok/s, horizon µs, next µs, retry µs, flags (1 give back, 2 conflict), incarnation µs, certainUntil µs,
+--   and under windows the lease µs if it is shorter than asked (all 0 unless granted); the era. Whole.
 --
 -- Records, all MessagePack: whole numbers take 1 to 9 bytes, others are doubles, and both come back exactly. Each stays
 -- below 65 bytes for usual numbers, which keeps a hash of up to 128 fields in its small encoding.
@@ -33,9 +33,7 @@
 --
 -- One long body instead of functions, and variables instead of tables with names: a script makes its functions anew
 -- whenever it is called, and those that share variables cost more than all the arithmetic (docs/decisions has figures).
-local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local NUMBERS = '>ddddddddddddddddddddddd'
-local NUMBERS_BYTES = 184
+local NEW_ERA, IDENTIFY, NEW_STORE, CALLS = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4]
 -- What a record's horizon is packed relative to, so that it takes one byte where it is that.
 local USUAL_HORIZON = 250000
 -- Up to FEW_HOLDERS a sweep looks at all holders at once, as the model does; beyond, at SWEEP_COUNT a call.
@@ -48,24 +46,27 @@ local heldReady, capUnder, refillGuarded, windowAt, leaseWithin
 --- @include "fence"
 --- @include "classes"
 
--- Clients round whole numbers close to 2^53 that come as numbers.
-local function exactly(number)
-  if number <= 9007199254740900 then return number end
-  return string.format('%.0f', number)
-end
-
-local replies = {}
+local place = 1
+local replies = { struct.pack('<d', now) }
 for i = 1, #KEYS / 2 do
+  local status = 0
+  local partitionEra, fVersion, fBurst, fRateNum, fRateDen
+  local version, burst, rateNum, rateDen, incarnation, expiresAt
+  local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
+  local leaseCut = 0
+  local fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
+    returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
+    callIncarnation, callCertainUntil, callGuard, callRule
+  fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
+    returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
+    callIncarnation, callCertainUntil, callGuard, callRule, place =
+    struct.unpack('<dddddddddddddddddddddddddd', CALLS, place)
+  fenceField, holderId = 'f:' .. ARGV[5 + fenceField], ARGV[5 + holderId]
   repeat
-    local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
-    local holderId = ARGV[3 * i + 2]
-    local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, refund,
-      refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation,
-      callCertainUntil, callGuard =
-      struct.unpack(NUMBERS, ARGV[3 * i + 3])
-    local callRule, callLength, callStart, callEnd = 0, 0, 0, 0
-    if #ARGV[3 * i + 3] > NUMBERS_BYTES then
-      callRule, callLength, callStart, callEnd = struct.unpack('>dddd', ARGV[3 * i + 3], NUMBERS_BYTES + 1)
+    local headerKey, bucketKey = KEYS[2 * i - 1], KEYS[2 * i]
+    local callLength, callStart, callEnd = 0, 0, 0
+    if callRule ~= 0 then
+      callLength, callStart, callEnd, place = struct.unpack('<ddd', CALLS, place)
       if not windowAt then
 --- @include "windows"
       end
@@ -74,7 +75,7 @@ for i = 1, #KEYS / 2 do
     -- The partition and the fence, brought up to the call.
     local stored = redis.call('HMGET', headerKey, 'h', fenceField)
     local packedPartition, packedFence = stored[1], stored[2]
-    local bornAt, partitionEra, server
+    local bornAt, server
     if packedPartition then
       bornAt, partitionEra, server = unpackMessage(packedPartition)
       if SERVER ~= '' and server ~= SERVER then
@@ -105,8 +106,7 @@ for i = 1, #KEYS / 2 do
       -- Where nothing was there before, nothing has been lost: such data is as old as can be.
       bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
     end
-    local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
-      fLength, fBurstBefore
+    local fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength, fBurstBefore
     local fenceChanged, conflict = false, false
     if packedFence then
       fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
@@ -145,22 +145,19 @@ for i = 1, #KEYS / 2 do
         redis.call('HSET', headerKey, 'h', pack(bornAt, partitionEra, SERVER), fenceField, fence)
       end
     end
-    local reply = { 0, seq, now, partitionEra, fVersion, exactly(fBurst), fRateNum, fRateDen }
-    replies[i] = reply
 
     -- Older than it may be, and it carries something that does harm when it comes late (rule 7).
     local believes = unspent > 0 or returned > 0 or refund > 0 or disown > 0 or witness > 0 or since > 0
     if believes and (now - sentAt > MAX_AGE or sentAt - now > MAX_SKEW) then
-      reply[1] = 2
+      status = 2
       break
     end
 
     -- The bucket and the caller's record.
-    local tokens, remainder, at, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
-      reservedUntil, sweepCursor, sweepNext
-    local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil, classes
+    local tokens, remainder, at, outstanding, lastEnd, sweepAt, members, slotAt, reservedFor, reserved, reservedUntil,
+      sweepCursor, sweepNext
+    local era, longestLease, paidUntil, classes
     local hOutstanding, hSeq, hLastGrant, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hCreditAt, hSlotAt
-    local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
     local wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt, log
     local known, changed, dropped = false, nil, nil
     local termsChanged, classesChanged, expiryMoved = false, false, false
@@ -209,12 +206,12 @@ for i = 1, #KEYS / 2 do
       end
     end
     if known and seq < hSeq then
-      reply[1] = 1
+      status = 1
       break
     end
     -- Sent under a lease that has ended here since: what it holds and gives back has been counted as spent.
     if known and seq > hSeq and (unspent > 0 or returned > 0) and hLeaseEnd <= now and sentAt < hLeaseEnd then
-      reply[1] = 2
+      status = 2
       break
     end
 
@@ -222,7 +219,7 @@ for i = 1, #KEYS / 2 do
     -- Another window of the calendar has begun than the call says, and nobody has said which.
     local lacksWindow = callRule == CALENDAR and (now < callStart or now >= callEnd) and not (main and now < wEnd)
     if not answered and lacksWindow then
-      reply[1] = 2
+      status = 2
       break
     end
 
@@ -264,17 +261,19 @@ for i = 1, #KEYS / 2 do
       if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
     end
 
-    if version > fVersion then
-      reply[5], reply[6], reply[7], reply[8] = version, exactly(burst), rateNum, rateDen
-    end
-    reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
-    reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
-    reply[15], reply[16] = incarnation, expiresAt
+    if version > fVersion then fVersion, fBurst, fRateNum, fRateDen = version, burst, rateNum, rateDen end
     if callRule ~= 0 then
       -- The same for a repeat: from when the call was executed, and when its lease ends here.
       local cut = leaseWithin(callRule, lease, wLength, hLeaseEnd, hCreditAt)
-      if cut < lease then reply[17] = max(1, cut) end
+      if cut < lease then leaseCut = max(1, cut) end
     end
   until true
+  if status ~= 0 then
+    hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict, incarnation, expiresAt = 0, 0, 0, 0, 0, false, false, 0, 0
+  end
+  replies[i + 1] = struct.pack(
+    '<dddddddddddddddBc0', status, seq, fVersion, fBurst, fRateNum, fRateDen, hGranted, hLevel, hHorizon, hNext, hRetry,
+    (hGiveBack and 1 or 0) + (hConflict and 2 or 0), incarnation, expiresAt, leaseCut, #partitionEra, partitionEra
+  )
 end
-return replies
+return table.concat(replies)

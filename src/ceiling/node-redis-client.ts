@@ -18,6 +18,9 @@ const SEND_WITHIN_MS: Milliseconds = 100;
 const READY_EVENTS = ['ready', 'connect', 'node-ready'];
 const LOST_EVENTS = ['reconnecting', 'node-reconnecting', 'topology-change', 'disconnect', 'end', 'error'];
 
+/** Strings of a reply as they are, by the byte that they begin with on the wire. */
+const BYTES = { [36]: Buffer };
+
 /**
  * A client of node-redis, standalone, Sentinel or Cluster, as a {@link RedisClient}.
  *
@@ -62,6 +65,10 @@ export class NodeRedisClient extends EventEmitter<{ ready: []; close: []; end: [
     return this.#send(String(keysAndArguments[0]), ['EVAL', script, String(keyCount), ...keysAndArguments]);
   }
 
+  callBuffer(command: string, args: ScriptArgument[]): Promise<unknown> {
+    return this.#send(String(args[2]), [command.toUpperCase(), ...args], BYTES);
+  }
+
   info(section: string): Promise<string> {
     return this.#send('', ['INFO', section]) as Promise<string>;
   }
@@ -89,16 +96,16 @@ export class NodeRedisClient extends EventEmitter<{ ready: []; close: []; end: [
     return (await node.sendCommand(['INFO', section], this.#sendOptions())) as string;
   }
 
-  async #send(firstKey: string, args: readonly ScriptArgument[]): Promise<unknown> {
+  async #send(firstKey: string, args: readonly ScriptArgument[], typeMapping = {}): Promise<unknown> {
     const client = this.#client;
     if (!hasConnection(client, firstKey)) throw new Error('Not sent: the Redis client has no connection for it.');
-    const options = this.#sendOptions();
+    const options = this.#sendOptions(typeMapping);
     if (isCluster(client)) return client.sendCommand(firstKey, false, args, options);
     if (isSentinel(client)) return client.sendCommand(false, args, options);
     return client.sendCommand(args, options);
   }
 
-  #sendOptions(): NodeRedisCommandOptions {
+  #sendOptions(typeMapping = {}): NodeRedisCommandOptions {
     const epoch = this.#epoch;
     const lateAt = performance.now() + SEND_WITHIN_MS;
     // Looked at whenever the command is about to be sent, and no more. To take it out of the queue, as a true signal or a
@@ -111,7 +118,7 @@ export class NodeRedisClient extends EventEmitter<{ ready: []; close: []; end: [
       removeEventListener() {},
     };
     const isPast = (): boolean => this.#epoch !== epoch || performance.now() > lateAt;
-    const options = { abortSignal: signal as unknown as AbortSignal, timeout: undefined, typeMapping: {} };
+    const options = { abortSignal: signal as unknown as AbortSignal, timeout: undefined, typeMapping };
     return options;
   }
 }

@@ -5,7 +5,7 @@ export interface NodeRedisCommandOptions {
   /** Looked at before the command is sent, the first time and again. */
   readonly abortSignal?: AbortSignal;
   /** How replies are told, in place of what the client was made with. */
-  readonly typeMapping?: Record<never, never>;
+  readonly typeMapping?: Readonly<Record<number, unknown>>;
 }
 
 interface Events {

@@ -4,13 +4,13 @@ import type { Milliseconds } from '../units.js';
 import { type CeilingStore, FLEET_TTL_MS, type LeaseCall, type LeaseReply } from './ceiling-store.js';
 import { type GivenRedisClient, isNodeRedis } from './node-redis.js';
 import { NodeRedisClient } from './node-redis-client.js';
-import { CLIENT_SHAPE, isRedisClient, type RedisClient, type ScriptArgument } from './redis-client.js';
+import { CLIENT_SHAPE, isRedisClient, type RedisClient } from './redis-client.js';
 import { watchGivenClient } from './redis-client-watch.js';
 import { connectRedis } from './redis-connection.js';
-import { decodeLeaseReplies, leaseArguments, leaseKeys } from './redis-lease-codec.js';
+import { decodeLeaseReplies, LeaseArguments, leaseKeys } from './redis-lease-codec.js';
 import { RedisMarks } from './redis-marks.js';
 import { RedisPace } from './redis-pace.js';
-import { partOf, repliesTo, replyAt, runScript } from './redis-script.js';
+import { repliesTo, runScript } from './redis-script.js';
 import { RedisSeats } from './redis-seats.js';
 import { type ServerTrouble, troubleWith } from './redis-server-check.js';
 import { heartbeatScript, leaseScript } from './scripts.generated.js';
@@ -58,11 +58,26 @@ const IDENTIFY_EVERY_MS: Milliseconds = 10_000;
 const PREFIX = /^[A-Za-z0-9_-]{1,32}$/;
 
 /** One batch of calls, all about the node that answers them. */
-interface Batch {
-  readonly headers: string[];
-  readonly keys: string[];
-  readonly args: ScriptArgument[];
-  size: number;
+class Batch {
+  readonly calls: LeaseCall[] = [];
+  readonly headers: string[] = [];
+  /** Header and bucket of each in turn. */
+  readonly keys: string[] = [];
+  readonly args: LeaseArguments;
+  /** Once it is sent. */
+  answer: Promise<(LeaseReply | Error)[]> | undefined;
+
+  constructor(most: number) {
+    this.args = new LeaseArguments(most);
+  }
+
+  /** Answers its place; throws where it is no lease call. */
+  add(call: LeaseCall, header: string, bucket: string): number {
+    this.args.add(call);
+    this.headers.push(header);
+    this.keys.push(header, bucket);
+    return this.calls.push(call) - 1;
+  }
 }
 
 /** The ceilings of a fleet in Redis, by `lua/lease.lua`. */
@@ -74,7 +89,8 @@ export class RedisCeiling implements CeilingStore {
   readonly #prefix: string;
   readonly #newStore: 'empty' | 'full';
   readonly #onTrouble: NonNullable<RedisCeilingOptions['onTrouble']>;
-  readonly #random: Random | undefined;
+  /** What its eras begin with. */
+  readonly #identity: string;
   readonly #disconnect: (() => void) | undefined;
   readonly #sendsOnce: boolean;
   readonly #whenReady = (): void => {
@@ -87,6 +103,7 @@ export class RedisCeiling implements CeilingStore {
   /** Headers that have met the server at the other end of this connection; another set for each. */
   #identified = new Set<string>();
   #identifiedSince: Milliseconds = 0;
+  #eras = 0;
   #mayIdentify = true;
   #checked = false;
   #closed = false;
@@ -102,7 +119,7 @@ export class RedisCeiling implements CeilingStore {
     this.#prefix = prefix;
     this.#newStore = options.newStore ?? 'empty';
     this.#onTrouble = options.onTrouble ?? (() => {});
-    this.#random = options.random;
+    this.#identity = randomId(options.random);
     this.#disconnect = options.disconnect;
     this.#sendsOnce = options.sendsOnce ?? false;
     this.seats = new RedisSeats(options.client, prefix);
@@ -122,31 +139,28 @@ export class RedisCeiling implements CeilingStore {
     if (!this.ready) return calls.map(() => Promise.reject(this.#notReady()));
     const batches: Batch[] = [];
     const open = new Map<string, Batch>();
-    const places = calls.map((call) => {
+    const places = calls.map((call, i) => {
       try {
-        const args = leaseArguments(call);
         const [header, bucket] = leaseKeys(this.#prefix, call);
         // In a cluster the keys of one script share a slot, and so a partition.
         const node = this.#client.isCluster ? header : '';
         let batch = open.get(node);
-        if (!batch || batch.size === MOST_CALLS) {
-          batch = { headers: [], keys: [], args: [], size: 0 };
+        if (!batch || batch.calls.length === MOST_CALLS) {
+          batch = new Batch(Math.min(MOST_CALLS, calls.length - i));
           open.set(node, batch);
-          batches.push(batch);
         }
-        batch.headers.push(header);
-        batch.keys.push(header, bucket);
-        batch.args.push(...args);
-        return { batch, index: batch.size++ };
+        const index = batch.add(call, header, bucket);
+        if (index === 0) batches.push(batch);
+        return { batch, index };
       } catch (error) {
         return { error };
       }
     });
     // All are sent within this call, so that whatever traces the client sees its caller's context.
-    const answers = new Map(batches.map((batch) => [batch, this.#send(batch)]));
-    return places.map(async (place) => {
-      if ('error' in place) throw place.error;
-      return replyAt(answers.get(place.batch), place.index);
+    for (const batch of batches) batch.answer = this.#send(batch);
+    return places.map(({ batch, index, error }) => {
+      if (!batch?.answer) return Promise.reject(error);
+      return batch.answer.then((replies) => replyOf(replies, index));
     });
   }
 
@@ -171,19 +185,30 @@ export class RedisCeiling implements CeilingStore {
   }
 
   #send(batch: Batch): Promise<(LeaseReply | Error)[]> {
-    const { size } = batch;
-    return repliesTo(batch, { size, only: (index) => only(batch, index), execute: (batch) => this.#execute(batch) });
+    const only = (index: number): Batch => {
+      const one = new Batch(1);
+      const call = batch.calls[index] as LeaseCall;
+      one.add(call, ...leaseKeys(this.#prefix, call));
+      return one;
+    };
+    return repliesTo(batch, { size: batch.calls.length, only, execute: (batch) => this.#execute(batch) });
   }
 
   async #execute(batch: Batch): Promise<LeaseReply[]> {
     const identify = this.#mustIdentify(batch);
     const identified = this.#identified;
-    const preamble = [randomId(this.#random), identify ? '1' : '0', this.#newStore];
+    const preamble = [this.#newEra(), identify ? '1' : '0', this.#newStore];
     const answer = await this.#run(() =>
-      runScript(this.#client, leaseScript, batch.keys, [...preamble, ...batch.args]),
+      runScript(this.#client, leaseScript, batch.keys, [...preamble, ...batch.args.list], 'bytes'),
     );
     if (identify) for (const header of batch.headers) identified.add(header);
-    return decodeLeaseReplies(answer, batch.size);
+    return decodeLeaseReplies(answer, batch.calls.length);
+  }
+
+  /** An identity for data that a script may find missing: no other script has the same, of this ceiling or another. */
+  #newEra(): string {
+    this.#eras += 1;
+    return `${this.#identity}${this.#eras.toString(36)}`;
   }
 
   /**
@@ -234,12 +259,8 @@ export class RedisCeiling implements CeilingStore {
   }
 }
 
-/** One call of a batch. */
-function only({ headers, keys, args, size }: Batch, index: number): Batch {
-  return {
-    headers: partOf(headers, index, size),
-    keys: partOf(keys, index, size),
-    args: partOf(args, index, size),
-    size: 1,
-  };
+function replyOf(replies: readonly (LeaseReply | Error)[], index: number): LeaseReply {
+  const reply = replies[index] as LeaseReply | Error;
+  if (reply instanceof Error) throw reply;
+  return reply;
 }

@@ -12,6 +12,8 @@ export interface RedisClient {
   readonly isCluster?: boolean;
   evalsha(sha1: string, keyCount: number, ...keysAndArguments: ScriptArgument[]): Promise<unknown>;
   eval(script: string, keyCount: number, ...keysAndArguments: ScriptArgument[]): Promise<unknown>;
+  /** Sends `evalsha` or `eval` likewise; strings of the reply come as the bytes they are. */
+  callBuffer(command: string, args: ScriptArgument[]): Promise<unknown>;
   info(section: string): Promise<string>;
   /** `'end'`: it will not connect again of itself. */
   on(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
@@ -23,7 +25,7 @@ export interface RedisClusterClient extends RedisClient {
   nodes(role: 'master'): Pick<RedisClient, 'info'>[];
 }
 
-const METHODS = ['evalsha', 'eval', 'info', 'on', 'removeListener'] as const;
+const METHODS = ['evalsha', 'eval', 'callBuffer', 'info', 'on', 'removeListener'] as const;
 
 /** The shape in words, for messages. */
 export const CLIENT_SHAPE = `status, ${METHODS.join(', ')}`;

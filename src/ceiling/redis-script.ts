@@ -4,18 +4,23 @@ import type { EmbeddedScript } from './scripts.generated.js';
 /**
  * Runs a script by its hash, and sends its text only to a server that does not know it (yet, or any more). Started
  * within the call. No other error is tried again: the script may have run.
+ *
+ * @param strings how those of its reply come
  */
 export function runScript(
   client: RedisClient,
-  script: EmbeddedScript,
+  { sha1, source }: EmbeddedScript,
   keys: readonly string[],
   args: readonly ScriptArgument[],
+  strings: 'text' | 'bytes' = 'text',
 ): Promise<unknown> {
-  return client
-    .evalsha(script.sha1, keys.length, ...keys, ...args)
-    .catch((error: unknown) =>
-      isNoScript(error) ? client.eval(script.source, keys.length, ...keys, ...args) : Promise.reject(error),
-    );
+  const send = (command: 'evalsha' | 'eval', script: string): Promise<unknown> =>
+    strings === 'bytes'
+      ? client.callBuffer(command, [script, String(keys.length), ...keys, ...args])
+      : client[command](script, keys.length, ...keys, ...args);
+  return send('evalsha', sha1).catch((error: unknown) =>
+    isNoScript(error) ? send('eval', source) : Promise.reject(error),
+  );
 }
 
 /**

@@ -10,10 +10,8 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: 'bd16cec7f6dff466e231de1ebf6ca1a8afcb19cd',
-  source: `local NEW_ERA, IDENTIFY, NEW_STORE = ARGV[1], ARGV[2] == '1', ARGV[3]
-local NUMBERS = '>ddddddddddddddddddddddd'
-local NUMBERS_BYTES = 184
+  sha1: '56bfe996db1f2267e9c4e95e07e50b17cfbdca22',
+  source: `local NEW_ERA, IDENTIFY, NEW_STORE, CALLS = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4]
 local USUAL_HORIZON = 250000
 local FEW_HOLDERS, SWEEP_COUNT = 128, 64
 local time = redis.call('TIME')
@@ -167,22 +165,27 @@ weight = weight - classes[i + 2]
 end
 return left / weight, total, weight, demand
 end
-local function exactly(number)
-if number <= 9007199254740900 then return number end
-return string.format('%.0f', number)
-end
-local replies = {}
+local place = 1
+local replies = { struct.pack('<d', now) }
 for i = 1, #KEYS / 2 do
+local status = 0
+local partitionEra, fVersion, fBurst, fRateNum, fRateDen
+local version, burst, rateNum, rateDen, incarnation, expiresAt
+local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
+local leaseCut = 0
+local fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
+returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
+callIncarnation, callCertainUntil, callGuard, callRule
+fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
+returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
+callIncarnation, callCertainUntil, callGuard, callRule, place =
+struct.unpack('<dddddddddddddddddddddddddd', CALLS, place)
+fenceField, holderId = 'f:' .. ARGV[5 + fenceField], ARGV[5 + holderId]
 repeat
-local headerKey, bucketKey, fenceField = KEYS[2 * i - 1], KEYS[2 * i], 'f:' .. ARGV[3 * i + 1]
-local holderId = ARGV[3 * i + 2]
-local callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent, returned, refund,
-refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness, callIncarnation,
-callCertainUntil, callGuard =
-struct.unpack(NUMBERS, ARGV[3 * i + 3])
-local callRule, callLength, callStart, callEnd = 0, 0, 0, 0
-if #ARGV[3 * i + 3] > NUMBERS_BYTES then
-callRule, callLength, callStart, callEnd = struct.unpack('>dddd', ARGV[3 * i + 3], NUMBERS_BYTES + 1)
+local headerKey, bucketKey = KEYS[2 * i - 1], KEYS[2 * i]
+local callLength, callStart, callEnd = 0, 0, 0
+if callRule ~= 0 then
+callLength, callStart, callEnd, place = struct.unpack('<ddd', CALLS, place)
 if not windowAt then
 windowAt = function(rule, length, callStart, callEnd, now)
 if rule == FIRST_USE then return now, now + length end
@@ -204,7 +207,7 @@ end
 end
 local stored = redis.call('HMGET', headerKey, 'h', fenceField)
 local packedPartition, packedFence = stored[1], stored[2]
-local bornAt, partitionEra, server
+local bornAt, server
 if packedPartition then
 bornAt, partitionEra, server = unpackMessage(packedPartition)
 if SERVER ~= '' and server ~= SERVER then
@@ -233,8 +236,7 @@ end
 else
 bornAt, partitionEra = NEW_STORE == 'full' and 0 or now, NEW_ERA
 end
-local fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
-fLength, fBurstBefore
+local fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard, fLength, fBurstBefore
 local fenceChanged, conflict = false, false
 if packedFence then
 fVersion, fBurst, fRateNum, fRateDen, fInheritance, fResetAt, fAssertedAt, fTokens, fRemainder, fAt, fGuard,
@@ -353,18 +355,15 @@ else
 redis.call('HSET', headerKey, 'h', pack(bornAt, partitionEra, SERVER), fenceField, fence)
 end
 end
-local reply = { 0, seq, now, partitionEra, fVersion, exactly(fBurst), fRateNum, fRateDen }
-replies[i] = reply
 local believes = unspent > 0 or returned > 0 or refund > 0 or disown > 0 or witness > 0 or since > 0
 if believes and (now - sentAt > MAX_AGE or sentAt - now > MAX_SKEW) then
-reply[1] = 2
+status = 2
 break
 end
-local tokens, remainder, at, outstanding, lastEnd, sweepAt, expiresAt, members, slotAt, reservedFor, reserved,
-reservedUntil, sweepCursor, sweepNext
-local version, burst, rateNum, rateDen, era, incarnation, longestLease, paidUntil, classes
+local tokens, remainder, at, outstanding, lastEnd, sweepAt, members, slotAt, reservedFor, reserved, reservedUntil,
+sweepCursor, sweepNext
+local era, longestLease, paidUntil, classes
 local hOutstanding, hSeq, hLastGrant, hLeaseEnd, hMemberUntil, hDemand, hWeight, hCredit, hCreditAt, hSlotAt
-local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
 local wLength, wStart, wEnd, wCurrent, wPrevious, wLastFrom, clearedAt, log
 local known, changed, dropped = false, nil, nil
 local termsChanged, classesChanged, expiryMoved = false, false, false
@@ -412,17 +411,17 @@ known = true
 end
 end
 if known and seq < hSeq then
-reply[1] = 1
+status = 1
 break
 end
 if known and seq > hSeq and (unspent > 0 or returned > 0) and hLeaseEnd <= now and sentAt < hLeaseEnd then
-reply[1] = 2
+status = 2
 break
 end
 local answered = known and seq == hSeq
 local lacksWindow = callRule == CALENDAR and (now < callStart or now >= callEnd) and not (main and now < wEnd)
 if not answered and lacksWindow then
-reply[1] = 2
+status = 2
 break
 end
 if not answered then
@@ -953,19 +952,21 @@ end
 if dropped and #dropped > 0 then redis.call('HDEL', bucketKey, unpack(dropped)) end
 if expiryMoved then redis.call('PEXPIRE', bucketKey, ceil((expiresAt - now) / 1000) + 1) end
 end
-if version > fVersion then
-reply[5], reply[6], reply[7], reply[8] = version, exactly(burst), rateNum, rateDen
-end
-reply[9], reply[10], reply[11], reply[12], reply[13] = exactly(hGranted), exactly(hLevel), hHorizon, hNext, hRetry
-reply[14] = (hGiveBack and 1 or 0) + (hConflict and 2 or 0)
-reply[15], reply[16] = incarnation, expiresAt
+if version > fVersion then fVersion, fBurst, fRateNum, fRateDen = version, burst, rateNum, rateDen end
 if callRule ~= 0 then
 local cut = leaseWithin(callRule, lease, wLength, hLeaseEnd, hCreditAt)
-if cut < lease then reply[17] = max(1, cut) end
+if cut < lease then leaseCut = max(1, cut) end
 end
 until true
+if status ~= 0 then
+hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict, incarnation, expiresAt = 0, 0, 0, 0, 0, false, false, 0, 0
 end
-return replies
+replies[i + 1] = struct.pack(
+'<dddddddddddddddBc0', status, seq, fVersion, fBurst, fRateNum, fRateDen, hGranted, hLevel, hHorizon, hNext, hRetry,
+(hGiveBack and 1 or 0) + (hConflict and 2 or 0), incarnation, expiresAt, leaseCut, #partitionEra, partitionEra
+)
+end
+return table.concat(replies)
 `,
 };
 

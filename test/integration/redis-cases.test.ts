@@ -172,6 +172,7 @@ describe('a server’s error', () => {
         calls.eval += 1;
         return 1;
       },
+      callBuffer: async (command: 'evalsha' | 'eval') => stub[command](),
       info: async () => '',
       on: () => {},
       removeListener: () => {},

@@ -3,7 +3,7 @@ import { assembleScript } from '../../scripts/embed-lua.mjs';
 import type { Bucket } from '../../src/ceiling/bucket.js';
 import { type LeaseCall, type LeaseReply, partitionOf } from '../../src/ceiling/ceiling-store.js';
 import { execute, newPartition, type Partition, suspect } from '../../src/ceiling/ledger.js';
-import { decodeLeaseReplies, leaseArguments, leaseKeys } from '../../src/ceiling/redis-lease-codec.js';
+import { decodeLeaseReplies, LeaseArguments, leaseKeys } from '../../src/ceiling/redis-lease-codec.js';
 import type { Microseconds } from '../../src/units.js';
 
 /** `lua/lease.lua` with a clock and an identity that a test sets. */
@@ -61,12 +61,15 @@ export class LedgerPair {
     this.#eras += 1;
     const newEra = `era-${String(this.#eras).padStart(12, '0')}`;
     const keys = calls.flatMap((call) => leaseKeys(this.#prefix, call));
-    const args = [newEra, '1', moment.newStore, ...calls.flatMap(leaseArguments), moment.server, String(moment.now)];
+    const numbers = new LeaseArguments(calls.length);
+    for (const call of calls) numbers.add(call);
+    const args = [newEra, '1', moment.newStore, ...numbers.list, moment.server, String(moment.now)];
+    const rest = [String(keys.length), ...keys, ...args];
     const answer = await this.#redis
-      .evalsha(testScript.sha1, keys.length, ...keys, ...args)
+      .callBuffer('evalsha', [testScript.sha1, ...rest])
       .catch((error: Error) =>
         error.message.startsWith('NOSCRIPT')
-          ? this.#redis.eval(testScript.source, keys.length, ...keys, ...args)
+          ? this.#redis.callBuffer('eval', [testScript.source, ...rest])
           : Promise.reject(error),
       );
     const model = calls.map((call) => this.#model(call, newEra, moment));
