@@ -166,6 +166,7 @@ export class Keeper {
   /** What would be granted now on top of what is held; undefined: only the store knows. Introduces a bucket first. */
   leftNow(account: Account): MicroTokens | undefined {
     const { store, holder, time } = this.#parts;
+    if (store.leftNow === undefined) return undefined;
     if (account.era === '' && store.leaseNow) this.collect(account, time.now());
     return leftNow(store, holder, account);
   }

@@ -1,8 +1,6 @@
-import { CELL, type Rows } from '../cells.js';
-import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { liveBalance } from '../lease/wallet.js';
-import { type CeilingTerms, isPaced, type Terms } from '../policy/policy.js';
+import type { CeilingTerms } from '../policy/policy.js';
 import { type AllowedWatch, NOBODY_WATCHES, type Observer } from '../telemetry/observer.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import {
@@ -18,12 +16,6 @@ import type { Judge } from './judge.js';
 import type { KeyState } from './key-state.js';
 import { freshIn, levelOf } from './local-tier.js';
 import type { PolicyState } from './policy-state.js';
-
-// Here, so that it is a constant to the compiler, which that of another module is not.
-const { tokens: TOKENS } = CELL;
-
-/** An {@link Allowed} while it is written. */
-type Told = { -readonly [Field in keyof Allowed]: Allowed[Field] };
 
 /** Counts and shows what was decided, and writes it out as a {@link Decision} for callers that want one. */
 export class Clerk {
@@ -79,73 +71,45 @@ export class Clerk {
     };
   }
 
-  /**
-   * What a caller is told where its key's cells alone have decided, and have been charged, `now`: it needs no state.
-   * `account` is that of its ceiling, if it has one.
-   */
-  plainAllowance({ cells, width }: Rows, row: number, account: Account | undefined, now: Milliseconds): Allowed {
-    const { terms } = this.#owner.policy;
-    const { local } = terms;
-    const level = cells[row * width + TOKENS] as number;
-    const freshMs = local === undefined ? 0 : Math.max(1, (local.burst - level) / local.ratePerMs);
-    return this.#told(terms, level, freshMs, account, now);
-  }
-
   /** What a caller that is allowed is told: what is left, of how much, and when all of it will be there again. */
   allowance(state: KeyState, now: Milliseconds): Allowed {
     const { account, terms } = state;
     const { local, ceiling, mode } = terms;
-    // Answered without a look at anything.
-    if (mode === 'deny' || mode === 'allow') return this.#boundless(mode, account);
-    const level = local === undefined ? 0 : levelOf(state, local, now);
-    const told = this.#told(terms, level, local === undefined ? 0 : freshIn(state, local, now), account, now);
-    if (ceiling !== undefined && isPaced(terms)) {
-      // There is only ever a slot to wait for.
-      told.remaining = 0;
-      told.limit = Math.min(told.limit, ceiling.burst / MICRO);
-      told.resetAfterMs = undefined;
-      told.degraded = state.pace?.degraded ?? false;
-    }
-    const blockedFor = Math.ceil(state.blockEnd - now);
-    // Nobody overtakes those who wait.
-    if (state.waiters !== undefined || blockedFor > 0) told.remaining = 0;
-    if (told.resetAfterMs !== undefined) told.resetAfterMs = Math.max(told.resetAfterMs, blockedFor);
-    return told;
-  }
-
-  #boundless(mode: 'deny' | 'allow', account: Account | undefined): Allowed {
     const { name: policy, version: policyVersion } = this.#owner.policy;
-    const degraded = account !== undefined && this.#keeper.unreachable(account);
-    const [remaining, resetAfterMs] = mode === 'deny' ? [0, undefined] : [Number.POSITIVE_INFINITY, 0];
-    return { allowed: true, policy, policyVersion, remaining, limit: remaining, resetAfterMs, degraded };
-  }
-
-  #told(
-    { local, ceiling }: Terms,
-    level: Tokens,
-    freshMs: Milliseconds,
-    account: Account | undefined,
-    now: Milliseconds,
-  ) {
-    const { name: policy, version: policyVersion } = this.#owner.policy;
-    const told: Told = {
-      allowed: true,
-      policy,
-      policyVersion,
-      remaining: local === undefined ? Number.POSITIVE_INFINITY : level,
-      limit: local === undefined ? Number.POSITIVE_INFINITY : local.burst,
-      resetAfterMs: Math.ceil(freshMs),
-      degraded: account !== undefined && this.#keeper.unreachable(account),
-    };
-    if (ceiling !== undefined && account !== undefined) {
-      const left = this.#keeper.leftNow(account);
-      const held = liveBalance(account, now) + (left ?? 0) - account.debt;
-      told.remaining = Math.min(told.remaining, held / MICRO);
-      told.limit = Math.min(told.limit, ceiling.burst / MICRO);
-      told.resetAfterMs = left === undefined ? undefined : Math.max(Math.ceil(freshMs), untilFull(ceiling, held));
+    let degraded = account !== undefined && this.#keeper.unreachable(account);
+    let remaining = Number.POSITIVE_INFINITY;
+    let limit = remaining;
+    let resetAfterMs: Milliseconds | undefined = 0;
+    if (mode === 'deny') {
+      // This and `allow` are answered without a look at anything.
+      remaining = 0;
+      limit = 0;
+      resetAfterMs = undefined;
+    } else if (mode !== 'allow') {
+      if (local !== undefined) {
+        remaining = levelOf(state, local, now);
+        limit = local.burst;
+        resetAfterMs = Math.ceil(freshIn(state, local, now));
+      }
+      if (ceiling !== undefined) limit = Math.min(limit, ceiling.burst / MICRO);
+      if (ceiling !== undefined && account !== undefined) {
+        const left = this.#keeper.leftNow(account);
+        const held = liveBalance(account, now) + (left ?? 0) - account.debt;
+        remaining = Math.min(remaining, held / MICRO);
+        resetAfterMs = left === undefined ? undefined : Math.max(resetAfterMs, untilFull(ceiling, held));
+      } else if (ceiling !== undefined) {
+        // Paced: there is only ever a slot to wait for.
+        remaining = 0;
+        resetAfterMs = undefined;
+        degraded = state.pace?.degraded ?? false;
+      }
+      const blockedFor = Math.ceil(state.blockEnd - now);
+      // Nobody overtakes those who wait.
+      if (state.waiters !== undefined || blockedFor > 0) remaining = 0;
+      if (resetAfterMs !== undefined) resetAfterMs = Math.max(resetAfterMs, blockedFor);
+      remaining = Math.max(0, Math.floor(remaining));
     }
-    told.remaining = Math.max(0, Math.floor(told.remaining));
-    return told;
+    return { allowed: true, policy, policyVersion, remaining, limit, resetAfterMs, degraded };
   }
 
   allowed(state: KeyState, verdict: Verdict, cost: Tokens): void {

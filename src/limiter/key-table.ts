@@ -46,7 +46,7 @@ export interface KeyTableParts {
 export class KeyTable {
   readonly #parts: KeyTableParts;
   readonly #index = new KeyIndex();
-  readonly #pages = new KeyPages();
+  readonly pages = new KeyPages();
   /** Where keys leave this process under other names: which is whose. */
   readonly #keys: Map<string, string> | undefined;
   #overflow: KeyState | undefined;
@@ -66,13 +66,13 @@ export class KeyTable {
   }
 
   get size(): number {
-    return this.#pages.size;
+    return this.pages.size;
   }
 
   /** The keys of which more is held than their numbers. */
   *states(): Iterable<KeyState> {
-    for (const slot of this.#pages.slots()) {
-      const held = this.#pages.at(slot);
+    for (const slot of this.pages.slots()) {
+      const held = this.pages.at(slot);
       if (held instanceof KeyState) yield held;
     }
     if (this.#overflow) yield this.#overflow;
@@ -80,8 +80,8 @@ export class KeyTable {
 
   /** The same, and those that have an account that is not idle. */
   *busy(): Iterable<KeyState> {
-    for (const slot of this.#pages.slots()) {
-      const held = this.#pages.at(slot);
+    for (const slot of this.pages.slots()) {
+      const held = this.pages.at(slot);
       if (held instanceof Account && !held.idle) this.#hold(this.#stateOf(held, slot));
     }
     yield* this.states();
@@ -93,8 +93,8 @@ export class KeyTable {
   }
 
   *accounts(): Iterable<Account> {
-    for (const slot of this.#pages.slots()) {
-      const account = accountOf(this.#pages.at(slot));
+    for (const slot of this.pages.slots()) {
+      const account = accountOf(this.pages.at(slot));
       if (account) yield account;
     }
     if (this.#overflow?.account) yield this.#overflow.account;
@@ -106,13 +106,8 @@ export class KeyTable {
   }
 
   /** The rows among which that of the key in `slot` is. */
-  rowsOf(slot: number): Rows {
-    return this.#pages.rows[pageOf(slot)] as Rows;
-  }
-
-  /** The account of the key in `slot`, if its policy has a ceiling that is leased from. */
-  accountAt(slot: number): Account | undefined {
-    return accountOf(this.#pages.at(slot));
+  #rowsOf(slot: number): Rows {
+    return this.pages.rows[pageOf(slot)] as Rows;
   }
 
   /**
@@ -125,10 +120,14 @@ export class KeyTable {
     return slot === undefined ? this.#hold(this.#admit(key, now, sure)) : this.open(key, slot, now);
   }
 
-  /** The same, where it is known what {@link slotOf} says, and for no longer than this turn. */
-  open(key: string, slot: number | undefined, now: Milliseconds): KeyState {
-    if (slot === undefined) return this.#admit(key, now);
-    const held = this.#pages.at(slot) as Held;
+  /**
+   * The same, where it is known what {@link slotOf} says, and for no longer than this turn.
+   *
+   * @param kept whether the state of a new key is kept, as somebody may come to wait for it
+   */
+  open(key: string, slot: number | undefined, now: Milliseconds, kept?: boolean): KeyState {
+    if (slot === undefined) return kept ? this.#hold(this.#admit(key, now)) : this.#admit(key, now);
+    const held = this.pages.at(slot) as Held;
     if (held instanceof KeyState) return this.refresh(held, now);
     return this.refresh(this.#hold(this.#stateOf(held, slot)), now);
   }
@@ -137,7 +136,7 @@ export class KeyTable {
   peek(key: string): KeyState | undefined {
     if (key === OVERFLOW_KEY) return this.#overflow;
     const slot = this.#index.get(key);
-    const held = slot === undefined ? undefined : this.#pages.at(slot);
+    const held = slot === undefined ? undefined : this.pages.at(slot);
     return held instanceof KeyState ? held : undefined;
   }
 
@@ -201,10 +200,10 @@ export class KeyTable {
       this.#overflow ??= this.#newState(OVERFLOW_KEY, undefined, now);
       return this.refresh(this.#overflow, now);
     }
-    const slot = this.#pages.take();
+    const slot = this.pages.take();
     const state = this.refresh(this.#newState(key, this.#placeOf(slot), now), now);
     // A key that is asked for once may never be asked for again.
-    this.#pages.put(slot, this.#rests(state, now) ? (state.account ?? key) : state);
+    this.pages.put(slot, this.#rests(state, now) ? (state.account ?? key) : state);
     this.#index.add(key, slot);
     this.#keys?.set(owner.nameOf(key), key);
     this.#lookBy(now + ROUND_MS, now);
@@ -221,12 +220,12 @@ export class KeyTable {
   }
 
   #placeOf(slot: number): Place {
-    return { slot, rows: this.rowsOf(slot), row: rowOf(slot) };
+    return { slot, rows: this.#rowsOf(slot), row: rowOf(slot) };
   }
 
   /** Keeps a state, until it may rest. */
   #hold(state: KeyState): KeyState {
-    if (state.kept) this.#pages.put(state.slot, state);
+    if (state.kept) this.pages.put(state.slot, state);
     return state;
   }
 
@@ -259,9 +258,9 @@ export class KeyTable {
 
   /** Drops one of the next few keys that can be. */
   #makeRoom(now: Milliseconds): boolean {
-    for (let looked = 0, steps = 0; looked < CANDIDATES && steps < this.#pages.extent; steps++) {
+    for (let looked = 0, steps = 0; looked < CANDIDATES && steps < this.pages.extent; steps++) {
       const slot = this.#next();
-      if (this.#pages.at(slot) === undefined) continue;
+      if (this.pages.at(slot) === undefined) continue;
       looked += 1;
       if (this.#lookAt(slot, now) > now) continue;
       this.#drop(slot);
@@ -272,7 +271,7 @@ export class KeyTable {
 
   /** The slot that the hand points to, which then points to the next. */
   #next(): number {
-    if (this.#hand >= this.#pages.extent) this.#hand = 0;
+    if (this.#hand >= this.pages.extent) this.#hand = 0;
     return this.#hand++;
   }
 
@@ -290,13 +289,13 @@ export class KeyTable {
     const now = time.now();
     if (this.#left <= 0) {
       this.#hand = 0;
-      this.#left = this.#pages.extent;
+      this.#left = this.pages.extent;
       this.#roundEdition = owner.edition;
       this.#soonest = Number.POSITIVE_INFINITY;
     }
     for (let i = Math.min(AT_ONCE, this.#left); i > 0; i--) {
       const slot = this.#next();
-      if (this.#pages.at(slot) === undefined) continue;
+      if (this.pages.at(slot) === undefined) continue;
       const at = this.#lookAt(slot, now);
       if (at <= now) this.#drop(slot);
       else this.#soonest = Math.min(this.#soonest, at);
@@ -311,13 +310,13 @@ export class KeyTable {
 
   #drop(slot: number): void {
     const { keeper } = this.#parts;
-    const held = this.#pages.at(slot) as Held;
+    const held = this.pages.at(slot) as Held;
     const account = accountOf(held);
     this.#index.delete(keyOf(held));
     this.#keys?.delete(this.#parts.owner.nameOf(keyOf(held)));
     if (account) keeper.forget(account);
     if (held instanceof KeyState) this.#letGo(held);
-    this.#pages.give(slot);
+    this.pages.give(slot);
     if (this.size === 0) this.#index.clear();
   }
 
@@ -332,9 +331,9 @@ export class KeyTable {
    */
   #lookAt(slot: number, now: Milliseconds): Milliseconds {
     const { owner } = this.#parts;
-    const held = this.#pages.at(slot) as Held;
+    const held = this.pages.at(slot) as Held;
     if (!(held instanceof KeyState)) {
-      const { cells, width } = this.rowsOf(slot);
+      const { cells, width } = this.#rowsOf(slot);
       const first = rowOf(slot) * width;
       if (cells[first + PLAIN] === owner.edition) {
         const bucket = { tokens: cells[first + TOKENS] as number, at: cells[first + AT] as number, meter: undefined };
@@ -348,7 +347,7 @@ export class KeyTable {
     if (waiters !== undefined) return Math.max(now + UNUSED_MS, wakeAt < Number.POSITIVE_INFINITY ? wakeAt : 0);
     const at = droppableAt(state, state.terms.local, account, now);
     if (at > now && this.#rests(state, now)) {
-      this.#pages.put(slot, account ?? state.key);
+      this.pages.put(slot, account ?? state.key);
       this.#letGo(state);
     }
     return at;

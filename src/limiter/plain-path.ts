@@ -1,6 +1,11 @@
 import { CELL, LEASE_CELL, type Rows } from '../cells.js';
-import { type AllowedWatch, NOBODY_WATCHES, type Observer } from '../telemetry/observer.js';
-import type { MicroTokens, Milliseconds, Tokens } from '../units.js';
+import type { Keeper } from '../lease/keeper.js';
+import { type AllowedWatch, NOBODY_WATCHES, type Observer, type PolicyCounters } from '../telemetry/observer.js';
+import type { Time } from '../time.js';
+import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
+import type { Allowed } from './decision.js';
+import { accountOf } from './held.js';
+import { type KeyPages, pageOf, rowOf } from './key-pages.js';
 import type { PolicyState } from './policy-state.js';
 
 // Here, so that they are constants to the compiler, which those of another module are not.
@@ -8,19 +13,49 @@ const { tokens: TOKENS, at: AT, plain: PLAIN } = CELL;
 const { balance: BALANCE, endsAt: ENDS_AT, lowWater: LOW_WATER } = LEASE_CELL;
 const { attempted: ATTEMPTED, blockedUntil: BLOCKED_UNTIL, unmet: UNMET } = LEASE_CELL;
 
+/** What the cells of a key say of a call. */
+export const PLAINLY = {
+  /** It takes a closer look. */
+  unsure: 0,
+  /** It passes, and has been charged and counted. */
+  allowed: 1,
+  /** It is denied; nothing has been written down. */
+  localEmpty: 2,
+  blocked: 3,
+} as const;
+
+export type Plainly = (typeof PLAINLY)[keyof typeof PLAINLY];
+type PlainDenial = Exclude<Plainly, typeof UNSURE | typeof ALLOWED>;
+
+const { unsure: UNSURE, allowed: ALLOWED, localEmpty: LOCAL_EMPTY, blocked: BLOCKED } = PLAINLY;
+
+/** What a path is made of. */
+export interface PlainPathParts {
+  readonly owner: PolicyState;
+  readonly keeper: Keeper;
+  readonly observer: Observer;
+  readonly time: Time;
+  readonly pages: KeyPages;
+}
+
 /**
  * The way of a call that nothing but the cells of its key is needed for: the terms are the policy's own, its local tier
  * is a token bucket, nobody waits, and the wallet has enough and need not be renewed, or the call is certain to be denied.
- * That is what nearly all calls find, so it is written to touch little memory and make nothing; numbers are not handed to
- * other functions, as V8 boxes them unless it inlines the call. What is decided and counted is what the judge and the
- * clerk would; where they are needed, nothing is changed.
- *
- * `row` is the number of the key's row in `rows`.
+ * That is what nearly all calls find, so it is written to touch little memory and make nothing: it has what it needs in
+ * its own fields, and reads the clock itself, as V8 boxes a number with a fraction that is handed to another function unless
+ * it inlines the call. What is decided and counted is what the judge and the clerk would; where they are needed, nothing is
+ * changed.
  */
 export class PlainPath {
   readonly #owner: PolicyState;
+  readonly #keeper: Keeper;
   readonly #observer: Observer;
   readonly #allowedWatch: AllowedWatch;
+  readonly #time: Time;
+  readonly #pages: KeyPages;
+  readonly #rows: readonly Rows[];
+  readonly #counters: PolicyCounters;
+  #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
   #edition = 0;
   #hasLocal = false;
   #hasCeiling = false;
@@ -30,78 +65,139 @@ export class PlainPath {
   #denies = false;
   /** Whether there is a ceiling, and an outage changes nothing about a denial of it but its reason. */
   #outageDenies = false;
+  #policy = '';
+  #version = 0;
+  /** Of the ceiling. */
+  #microPerMs = 0;
+  #microBurst: MicroTokens = 0;
+  /** Most that could ever be there at once, of all tiers. */
+  #limit: Tokens = 0;
 
-  constructor(owner: PolicyState, observer: Observer) {
+  constructor({ owner, keeper, observer, time, pages }: PlainPathParts) {
     this.#owner = owner;
+    this.#keeper = keeper;
+    this.#counters = owner.counters;
     this.#observer = observer;
     this.#allowedWatch = observer.allowedWatch ?? NOBODY_WATCHES;
+    this.#time = time;
+    this.#pages = pages;
+    this.#rows = pages.rows;
     this.adopt();
   }
 
   /** Comes under the policy in force now. */
   adopt(): void {
-    const { terms, outage } = this.#owner.policy;
+    const { name, version, terms, outage } = this.#owner.policy;
+    const { local, ceiling, mode } = terms;
     this.#edition = this.#owner.edition;
-    this.#hasLocal = terms.local !== undefined;
-    this.#hasCeiling = terms.ceiling !== undefined;
-    this.#ratePerMs = terms.local?.ratePerMs ?? 0;
-    this.#burst = terms.local?.burst ?? 0;
-    this.#denies = terms.mode === 'enforce';
-    this.#outageDenies = this.#hasCeiling && outage.mode === 'deny';
+    this.#hasLocal = local !== undefined;
+    this.#hasCeiling = ceiling !== undefined;
+    this.#ratePerMs = local?.ratePerMs ?? 0;
+    this.#burst = local?.burst ?? Number.POSITIVE_INFINITY;
+    this.#denies = mode === 'enforce';
+    this.#outageDenies = outage.mode === 'deny';
+    this.#policy = name;
+    this.#version = version;
+    this.#microPerMs = ceiling === undefined ? 0 : (ceiling.rateNum / ceiling.rateDen) * 1_000;
+    this.#microBurst = ceiling?.burst ?? 0;
+    this.#limit = Math.min(this.#burst, ceiling === undefined ? Number.POSITIVE_INFINITY : ceiling.burst / MICRO);
   }
 
-  /** Charges and counts the call if every tier has enough in hand. */
-  passes(rows: Rows, row: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
-    const { cells } = rows;
-    const first = row * rows.width;
-    if (cells[first + PLAIN] !== this.#edition || this.#allowedWatch.hasSubscribers) return false;
-    const { counters } = this.#owner;
+  /** The clock, held where it is should it ever go back: no bucket is paid twice for the same time. */
+  now(): Milliseconds {
+    const now = this.#time.now();
+    if (now < this.#lastNow) return this.#lastNow;
+    this.#lastNow = now;
+    return now;
+  }
+
+  /** What {@link now} said last: of a call that could not be settled, when it came. */
+  get lastNow(): Milliseconds {
+    return this.#lastNow;
+  }
+
+  /** Reads the clock; charges and counts a call for the key in `slot` if every tier has enough in hand. */
+  settle(slot: number, cost: Tokens, micro: MicroTokens): Plainly {
+    const { cells, width } = this.#rows[pageOf(slot)] as Rows;
+    const first = rowOf(slot) * width;
+    const now = this.now();
+    if (cells[first + PLAIN] !== this.#edition || this.#allowedWatch.hasSubscribers) return UNSURE;
     let level = 0;
-    if (this.#hasLocal) {
+    if (this.#hasLocal === true) {
       const elapsed = now - (cells[first + AT] as number);
       level = cells[first + TOKENS] as number;
       if (elapsed > 0) level += elapsed * this.#ratePerMs;
       if (level > this.#burst) level = this.#burst;
-      if (level < cost) return false;
+      if (level < cost) return LOCAL_EMPTY;
     }
-    if (this.#hasCeiling) {
+    if (this.#hasCeiling === true) {
       const left = (cells[first + BALANCE] as number) - micro;
       // The mark is never below 0. And the lease is looked at whenever a token is spent (rule 5).
-      if (left < (cells[first + LOW_WATER] as number) || now >= (cells[first + ENDS_AT] as number)) return false;
+      if (left < (cells[first + LOW_WATER] as number) || now >= (cells[first + ENDS_AT] as number)) {
+        if (now >= (cells[first + BLOCKED_UNTIL] as number)) return UNSURE;
+        if (left >= 0 && now < (cells[first + ENDS_AT] as number)) return UNSURE;
+        return (left < 0 ? -left : 0) < (cells[first + UNMET] as number) ? UNSURE : BLOCKED;
+      }
       cells[first + BALANCE] = left;
       cells[first + ATTEMPTED] = (cells[first + ATTEMPTED] as number) + micro;
-      counters.tokensSpent += cost;
+      this.#counters.tokensSpent += cost;
     }
-    if (this.#hasLocal) {
+    if (this.#hasLocal === true) {
       cells[first + TOKENS] = level - cost;
       if (now > (cells[first + AT] as number)) cells[first + AT] = now;
     }
-    counters.allowed += 1;
+    this.#counters.allowed += 1;
+    return ALLOWED;
+  }
+
+  /** Counts a call that was not allowed as denied, if that is all there is to do. */
+  denies(plainly: PlainDenial, slot: number, micro: MicroTokens): boolean {
+    if (!this.#denies || this.#observer.watchesDenials()) return false;
+    if (plainly === LOCAL_EMPTY) {
+      this.#counters.deniedLocal += 1;
+      return true;
+    }
+    if (!this.#outageDenies) return false;
+    const { cells, width } = this.#rows[pageOf(slot)] as Rows;
+    const first = rowOf(slot) * width;
+    cells[first + ATTEMPTED] = (cells[first + ATTEMPTED] as number) + micro;
+    this.#counters.deniedCeiling += 1;
     return true;
   }
 
-  /** Counts a call that did not pass as denied, if that is certain and all there is to do. */
-  denies(rows: Rows, row: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): boolean {
-    const { cells } = rows;
-    const first = row * rows.width;
-    if (cells[first + PLAIN] !== this.#edition || !this.#denies || this.#observer.watchesDenials()) return false;
-    const { counters } = this.#owner;
-    if (this.#hasLocal) {
-      const elapsed = now - (cells[first + AT] as number);
-      let level = cells[first + TOKENS] as number;
-      if (elapsed > 0) level += elapsed * this.#ratePerMs;
-      if (level > this.#burst) level = this.#burst;
-      if (level < cost) {
-        counters.deniedLocal += 1;
-        return true;
+  /** As {@link settle}, and what an allowed call is told; `undefined`: it takes a closer look. */
+  allows(slot: number, cost: Tokens, micro: MicroTokens): Allowed | undefined {
+    if (this.settle(slot, cost, micro) !== ALLOWED) return undefined;
+    const { cells, width } = this.#rows[pageOf(slot)] as Rows;
+    const first = rowOf(slot) * width;
+    let remaining = Number.POSITIVE_INFINITY;
+    let freshMs = 0;
+    if (this.#hasLocal === true) {
+      remaining = cells[first + TOKENS] as number;
+      const missing = this.#burst - remaining;
+      freshMs = missing > 0 ? Math.max(1, Math.ceil(missing / this.#ratePerMs)) : 0;
+    }
+    let resetAfterMs: Milliseconds | undefined = freshMs;
+    let degraded = false;
+    if (this.#hasCeiling === true) {
+      const account = accountOf(this.#pages.at(slot));
+      if (account !== undefined) {
+        degraded = this.#keeper.unreachable(account);
+        const left = this.#keeper.leftNow(account);
+        const held = (cells[first + BALANCE] as number) + (left ?? 0) - account.debt;
+        remaining = Math.min(remaining, held / MICRO);
+        resetAfterMs =
+          left === undefined ? undefined : Math.max(freshMs, Math.ceil((this.#microBurst - held) / this.#microPerMs));
       }
     }
-    if (!this.#outageDenies || now >= (cells[first + BLOCKED_UNTIL] as number)) return false;
-    const left = (cells[first + BALANCE] as number) - micro;
-    if (left >= 0 && now < (cells[first + ENDS_AT] as number)) return false;
-    if ((left < 0 ? -left : 0) < (cells[first + UNMET] as number)) return false;
-    cells[first + ATTEMPTED] = (cells[first + ATTEMPTED] as number) + micro;
-    counters.deniedCeiling += 1;
-    return true;
+    return {
+      allowed: true,
+      policy: this.#policy,
+      policyVersion: this.#version,
+      remaining: Math.max(0, Math.floor(remaining)),
+      limit: this.#limit,
+      resetAfterMs,
+      degraded,
+    };
   }
 }

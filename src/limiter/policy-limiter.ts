@@ -14,11 +14,14 @@ import { type AcquireOptions, checkEnterOptions, type EnterOptions } from './acq
 import { checkKey } from './check-key.js';
 import type { Decision } from './decision.js';
 import { KeyHandle } from './key-handle.js';
-import { rowOf } from './key-pages.js';
 import type { KeyState } from './key-state.js';
 import { KeyTable, type KeyTableParts } from './key-table.js';
+import { PLAINLY, type PlainPath } from './plain-path.js';
 import type { PolicyState } from './policy-state.js';
 import { Teller, type TellerParts } from './teller.js';
+
+// Here, so that they are constants to the compiler, which those of another module are not.
+const { allowed: ALLOWED, unsure: UNSURE } = PLAINLY;
 
 /** What a policy's limiter is made of. */
 export interface PolicyLimiterParts extends TellerParts, KeyTableParts {
@@ -56,18 +59,20 @@ export class PolicyLimiter {
   readonly #marked: MarkedKeys;
   readonly #marks: () => MarkDesk | undefined;
   readonly #openMarks: () => Promise<MarkDesk>;
+  readonly #plain: PlainPath;
 
   /** @internal Made by `createLimiter`. */
   constructor(parts: PolicyLimiterParts) {
     this.#owner = parts.owner;
     this.#keeper = parts.keeper;
-    this.teller = new Teller(parts);
+    this.keys = new KeyTable(parts);
+    this.teller = new Teller(parts, this.keys.pages);
+    this.#plain = this.teller.plain;
     this.#desk = parts.desk;
     this.#openDesk = parts.openDesk;
     this.#marked = parts.marked;
     this.#marks = parts.marks;
     this.#openMarks = parts.openMarks;
-    this.keys = new KeyTable(parts);
   }
 
   /** The policy in force now. */
@@ -96,25 +101,17 @@ export class PolicyLimiter {
    */
   tryAcquire(key: string, cost: Tokens = 1): boolean {
     const micro = this.teller.micro(key, cost);
-    const now = this.teller.now();
     const slot = this.keys.slotOf(key);
-    if (slot !== undefined) {
-      const { plain } = this.teller;
-      const rows = this.keys.rowsOf(slot);
-      const row = rowOf(slot);
-      if (plain.passes(rows, row, cost, micro, now)) return true;
-      if (plain.denies(rows, row, cost, micro, now)) return false;
-    }
+    const plainly = slot === undefined ? UNSURE : this.#plain.settle(slot, cost, micro);
+    if (plainly === ALLOWED) return true;
+    if (plainly !== UNSURE && this.#plain.denies(plainly, slot as number, micro)) return false;
+    const now = slot === undefined ? this.#plain.now() : this.#plain.lastNow;
     return this.teller.tryAcquire(this.keys.open(key, slot, now), cost, micro, now);
   }
 
   /** As {@link tryAcquire}, answered with what to do next. */
   decide(key: string, cost: Tokens = 1): Decision {
-    const micro = this.teller.micro(key, cost);
-    const now = this.teller.now();
-    const slot = this.keys.slotOf(key);
-    const allowed = slot === undefined ? undefined : this.teller.allowPlainly(this.keys, slot, cost, micro, now);
-    return allowed ?? this.teller.decide(this.keys.open(key, slot, now), cost, micro, now);
+    return this.teller.decide(key, cost, this.keys);
   }
 
   /**
@@ -125,12 +122,7 @@ export class PolicyLimiter {
    * @throws as {@link tryAcquire}; rejects with the signal's reason where it is aborted first
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision> {
-    const slot = options === undefined && this.teller.unitFits ? this.keys.slotOf(key) : undefined;
-    if (slot !== undefined) {
-      const allowed = this.teller.allowPlainly(this.keys, slot, 1, MICRO, this.teller.now());
-      if (allowed) return Promise.resolve(allowed);
-    }
-    return this.teller.acquire(key, options, (now) => this.keys.find(key, now));
+    return this.teller.acquire(key, options, this.keys);
   }
 
   /**

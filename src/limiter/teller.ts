@@ -9,11 +9,10 @@ import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../unit
 import { type AcquireOptions, type CheckedOptions, checkAcquireOptions } from './acquire-options.js';
 import { Clerk } from './clerk.js';
 import { microTokensOf } from './cost-limits.js';
-import { type Allowed, type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
+import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Attempt, Judge } from './judge.js';
-import { rowOf } from './key-pages.js';
+import type { KeyPages } from './key-pages.js';
 import type { KeyState } from './key-state.js';
-import type { KeyTable } from './key-table.js';
 import { pacedRoom } from './on-demand.js';
 import type { PacedRoom } from './paced-room.js';
 import { PlainPath } from './plain-path.js';
@@ -35,6 +34,18 @@ export interface TellerParts {
   readonly wakes: WakeQueue<KeyState>;
 }
 
+/** Where a teller looks for the key that it is asked for. */
+export interface KeyFinder {
+  /** Where the key lies; undefined: that is not known. */
+  slotOf(key: string): number | undefined;
+  /**
+   * Its state. `slot` is what {@link slotOf} has just said.
+   *
+   * @param kept whether the state of a new key is kept, as somebody may come to wait for it
+   */
+  open(key: string, slot: number | undefined, now: Milliseconds, kept?: boolean): KeyState;
+}
+
 /**
  * Serves the callers of one policy, whichever way they named their key: asks the judge, has the clerk write it down, and
  * shows to the waiting room whom that can help. A call reads the clock once, with {@link now}, checks its cost with
@@ -47,25 +58,22 @@ export class Teller {
   readonly plain: PlainPath;
   readonly owner: PolicyState;
   readonly keeper: Keeper;
-  readonly #time: Time;
   readonly #parts: TellerParts;
   readonly judge: Judge;
   readonly clerk: Clerk;
-  #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
   #closed = false;
   /** Whether the default cost needs no check. */
   #unitFits: boolean;
 
-  constructor(parts: TellerParts) {
-    const { owner, keeper, observer, time } = parts;
+  constructor(parts: TellerParts, pages: KeyPages) {
+    const { owner, keeper, observer } = parts;
     this.owner = owner;
     this.#parts = parts;
     this.keeper = keeper;
-    this.#time = time;
     this.judge = new Judge(owner, keeper);
     this.clerk = new Clerk(owner, keeper, observer, this.judge);
     this.#unitFits = owner.costs.unitFits;
-    this.plain = new PlainPath(owner, observer);
+    this.plain = new PlainPath({ ...parts, pages });
     this.room = new WaitingRoom({
       ...parts,
       judge: this.judge,
@@ -76,10 +84,7 @@ export class Teller {
 
   /** The clock, held where it is should it ever go back: no bucket is paid twice for the same time. */
   now(): Milliseconds {
-    const now = this.#time.now();
-    if (now < this.#lastNow) return this.#lastNow;
-    this.#lastNow = now;
-    return now;
+    return this.plain.now();
   }
 
   /**
@@ -89,11 +94,6 @@ export class Teller {
    */
   micro(key: string, cost: Tokens): MicroTokens {
     return cost === 1 && this.#unitFits ? MICRO : this.#checkCost(key, cost);
-  }
-
-  /** Whether a cost of one token need not be checked. */
-  get unitFits(): boolean {
-    return this.#unitFits;
   }
 
   /** Where the plain path has no answer. */
@@ -106,28 +106,33 @@ export class Teller {
     return true;
   }
 
-  decide(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Decision {
-    if (this.plain.passes(state.rows, state.row, cost, micro, now)) return this.clerk.allowance(state, now);
+  /** Charges the key that `keys` knows by this name, or says why not. */
+  decide(key: string, cost: Tokens, keys: KeyFinder): Decision {
+    const micro = this.micro(key, cost);
+    const slot = keys.slotOf(key);
+    const allowed = slot === undefined ? undefined : this.plain.allows(slot, cost, micro);
+    if (allowed !== undefined) return allowed;
+    const now = slot === undefined ? this.now() : this.plain.lastNow;
+    return this.decideClosely(keys.open(key, slot, now), cost, micro, now);
+  }
+
+  decideClosely(state: KeyState, cost: Tokens, micro: MicroTokens, now: Milliseconds): Decision {
     const verdict = this.#attempt(state, cost, micro, now, ATTEMPT.only);
     return this.clerk.decided(state, verdict, cost, micro, state.waiters?.micro ?? 0, now);
   }
 
-  /** As `decide` where a key's cells alone say yes; `undefined`: they don't. */
-  allowPlainly(keys: KeyTable, slot: number, cost: Tokens, micro: MicroTokens, now: Milliseconds): Allowed | undefined {
-    const rows = keys.rowsOf(slot);
-    const row = rowOf(slot);
-    if (!this.plain.passes(rows, row, cost, micro, now)) return undefined;
-    return this.clerk.plainAllowance(rows, row, keys.accountAt(slot), now);
-  }
-
-  /** One that may wait. `find` tells the state of its key, once all else has been checked. */
-  acquire(key: string, options: AcquireOptions | undefined, find: (now: Milliseconds) => KeyState): Promise<Decision> {
+  /** The same for one that may wait. */
+  acquire(key: string, options: AcquireOptions | undefined, keys: KeyFinder): Promise<Decision> {
     try {
       const checked = checkAcquireOptions(options);
-      const micro = this.micro(key, checked.cost);
-      if (checked.signal?.aborted) throw checked.signal.reason;
-      const now = this.now();
-      return this.#acquire(find(now), micro, checked, now);
+      const { cost, signal } = checked;
+      const micro = this.micro(key, cost);
+      if (signal?.aborted) throw signal.reason;
+      const slot = keys.slotOf(key);
+      const allowed = slot === undefined ? undefined : this.plain.allows(slot, cost, micro);
+      if (allowed !== undefined) return Promise.resolve(allowed);
+      const now = slot === undefined ? this.now() : this.plain.lastNow;
+      return this.#acquire(keys.open(key, slot, now, true), micro, checked, now);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -135,8 +140,6 @@ export class Teller {
 
   #acquire(state: KeyState, micro: MicroTokens, options: CheckedOptions, now: Milliseconds): Promise<Decision> {
     const { cost, maxWaitMs, priority, maxQueued } = options;
-    if (this.plain.passes(state.rows, state.row, cost, micro, now))
-      return Promise.resolve(this.clerk.allowance(state, now));
     if (isPaced(state.terms) && (state.terms.mode === 'enforce' || state.terms.mode === 'shadow')) {
       this.paced ??= this.#openPaced();
       return this.paced.acquire(state, micro, options, now);

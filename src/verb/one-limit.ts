@@ -55,7 +55,7 @@ export function upTo(...call: OfKey<[most: Tokens, least?: Tokens]>): PartialDec
   const state = handle.find(now);
   const inHand = available(teller, state, now);
   const cost = Math.max(least, inHand >= most ? most : Math.floor(inHand));
-  const decision = teller.decide(state, cost, microTokensOf(cost), now);
+  const decision = teller.decideClosely(state, cost, microTokensOf(cost), now);
   // What a shadow policy lets pass, it lets pass whole.
   const granted = decision.allowed ? (decision.shadow ? most : cost) : 0;
   return { ...decision, granted };

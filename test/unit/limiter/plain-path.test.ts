@@ -10,6 +10,7 @@ const step = fc.record({
   times: fc.integer({ min: 1, max: 6 }),
   pause: fc.constantFrom(0, 0, 0, 1, 7, 40, 250, 600, 1_900, 20_000),
   away: fc.boolean(),
+  held: fc.boolean(),
 });
 
 const local = fc.record({ rate: fc.integer({ min: 1, max: 60 }), burst: fc.integer({ min: 4, max: 20 }) });
@@ -40,17 +41,21 @@ describe('the plain path', () => {
         if (!policy.local && !policy.ceiling) return;
         const make = remote ? remoteLimiterOf : limiterOf;
         const [plain, close] = [await make(policy), await make(withOverride(policy))];
-        for (const { verb, cost, times, pause, away } of steps) {
+        const pair = [plain, close].map(({ api }) => ({ api, handle: api.key('k') }));
+        for (const { verb, cost, times, pause, away, held } of steps) {
           for (const one of [plain, close]) if ('remote' in one) (one.remote as { ready: boolean }).ready = !away;
           for (let i = 0; i < times; i++) {
             if (verb === 'acquire' || verb === 'wait') {
               const options = { cost, ...(verb === 'wait' && { maxWaitMs: 100 }) };
               const given = verb === 'acquire' && cost === 1 ? undefined : options;
-              const answers = [plain, close].map(({ api }) => api.acquire('k', given));
+              const answers = pair.map(({ api, handle }) => (held ? handle.acquire(given) : api.acquire('k', given)));
               if (i % 2 === 0) await Promise.all([plain.time.advance(120), close.time.advance(120)]);
               const [a, b] = await Promise.all(answers.map(soFar));
               expect(a).toEqual(b);
-            } else expect(plain.api[verb as 'decide']('k', cost)).toEqual(close.api[verb as 'decide']('k', cost));
+            } else {
+              const [a, b] = pair.map(({ api, handle }) => (held ? handle[verb](cost) : api[verb]('k', cost)));
+              expect(a).toEqual(b);
+            }
           }
           await Promise.all([plain.time.advance(pause), close.time.advance(pause)]);
           expect(plain.limiter.stats()).toEqual(close.limiter.stats());
