@@ -1,11 +1,22 @@
-import { Calendar, type CalendarWindow } from '../calendar.js';
 import type { WindowCall } from '../ceiling/ceiling-store.js';
-import type { CeilingTier, Windows } from '../policy/policy.js';
-import { MICROS_PER_MS, type Microseconds } from '../units.js';
+import { type CeilingTier, everyTerms, type Policy } from '../policy/policy.js';
+import type { Microseconds } from '../units.js';
+import type { CalendarWindows, CallCalendar } from './call-calendar.js';
 
 /** By tier, which is frozen and lives as long as its policy. */
 const fixed = new WeakMap<CeilingTier, WindowCall>();
 const calendars = new WeakMap<CeilingTier, CallCalendar>();
+let Calendar: typeof CallCalendar | undefined;
+
+/** Whether a policy has ceilings whose windows are the calendar's, and the code for these has not been loaded. */
+export function lacksCalendar(policy: Policy): boolean {
+  return !Calendar && everyTerms(policy).some(({ ceiling }) => ceiling && isCalendar(ceiling));
+}
+
+/** Loads it: most limiters do without. */
+export async function loadCalendar(): Promise<void> {
+  Calendar = (await import('./call-calendar.js')).CallCalendar;
+}
 
 /**
  * What a call says of the windows of its ceiling; `undefined` for a token bucket. Answers the same object for as long as
@@ -15,10 +26,10 @@ const calendars = new WeakMap<CeilingTier, CallCalendar>();
  */
 export function windowCall(tier: CeilingTier, storeNow: Microseconds): WindowCall | undefined {
   if (tier.algorithm === 'token-bucket' || tier.algorithm === 'leaky-bucket') return undefined;
-  if (tier.algorithm === 'fixed-window' && tier.windows.by === 'calendar') {
+  if (isCalendar(tier)) {
     let calendar = calendars.get(tier);
     if (!calendar) {
-      calendar = new CallCalendar(tier.windows);
+      calendar = new (Calendar as typeof CallCalendar)(tier.windows);
       calendars.set(tier, calendar);
     }
     return calendar.at(storeNow);
@@ -64,30 +75,6 @@ function unchanging(tier: CeilingTier): WindowCall {
   return { rule: tier.algorithm === 'sliding-window-log' ? 'log' : 'counter', length, start, end };
 }
 
-/** The windows of a calendar as calls speak of them. */
-class CallCalendar {
-  readonly #calendar: Calendar;
-  readonly #length: Microseconds;
-  #window: CalendarWindow | undefined;
-  #call: WindowCall | undefined;
-
-  constructor(windows: Windows & { by: 'calendar' }) {
-    this.#calendar = new Calendar(windows.unit, windows.timeZone);
-    this.#length = windows.length;
-  }
-
-  at(storeNow: Microseconds): WindowCall {
-    const window = this.#calendar.windowAt(Math.floor(storeNow / MICROS_PER_MS));
-    if (!this.#call || window !== this.#window) {
-      const { start, end } = window;
-      this.#window = window;
-      this.#call = Object.freeze({
-        rule: 'calendar',
-        length: this.#length,
-        start: start * MICROS_PER_MS,
-        end: end * MICROS_PER_MS,
-      });
-    }
-    return this.#call;
-  }
+function isCalendar(tier: CeilingTier): tier is CeilingTier & { readonly windows: CalendarWindows } {
+  return tier.algorithm === 'fixed-window' && tier.windows.by === 'calendar';
 }

@@ -1,7 +1,6 @@
 import { HeadgateError } from '../errors.js';
 import type { Time } from '../time.js';
 import { diagnosticsObserver } from './diagnostics.js';
-import { guardedObserver } from './guarded-observer.js';
 import { type Observer, silentObserver } from './observer.js';
 
 /** Who is to hear of what a limiter does. */
@@ -19,7 +18,7 @@ export interface Audience {
 /** One observer for all of them, which never throws. */
 export async function composeObserver(audience: Audience): Promise<Observer> {
   const observed = diagnosticsObserver(await chosenObserver(audience), audience.instanceId);
-  const people = guardedObserver({ ...silentObserver, trouble: audience.onTrouble ?? warnOnce() });
+  const people = await chosenListener(audience);
   return {
     ...observed,
     trouble(error) {
@@ -30,11 +29,21 @@ export async function composeObserver(audience: Audience): Promise<Observer> {
 }
 
 async function chosenObserver({ observer, telemetry, time, version }: Audience): Promise<Observer> {
-  if (observer) return guardedObserver(observer);
+  if (observer) return guarded(observer);
   if (telemetry === false) return silentObserver;
   const { loadOpenTelemetry, openTelemetryObserver } = await import('./open-telemetry.js');
   const api = await loadOpenTelemetry();
   return api ? openTelemetryObserver(api, { version, ...(time && { time }) }) : silentObserver;
+}
+
+/** Who is told of trouble besides. */
+async function chosenListener({ onTrouble }: Audience): Promise<Pick<Observer, 'trouble'>> {
+  return onTrouble ? guarded({ ...silentObserver, trouble: onTrouble }) : { trouble: warnOnce() };
+}
+
+/** Loaded only where somebody else's code is called. */
+async function guarded(observer: Observer): Promise<Observer> {
+  return (await import('./guarded-observer.js')).guardedObserver(observer);
 }
 
 /** Shows each message once as a warning of the process, where there is one. */

@@ -80,7 +80,9 @@ describe('a process that decides for the first time', () => {
       "local: { rate: 9, burst: 9 }, overrides: { a: { ceiling: { algorithm: 'leaky-bucket', rate: 9, queue: 9 } } }",
       '',
     ],
+    ['lease/call-calendar', "ceiling: { algorithm: 'fixed-window', limit: 9, window: 'day' }", ''],
     ['seat/seat-desk', 'local: { rate: 9, burst: 9 }, concurrency: { limit: 9 }', ''],
+    ['telemetry/guarded-observer', 'local: { rate: 9, burst: 9 }', 'onTrouble: () => {}'],
     ['mark/mark-desk', 'local: { rate: 9, burst: 9 }', STORE],
     ['lease/fleet', 'local: { rate: 9, burst: 9 }', STORE],
   ])('has loaded %s where its policies or its store say so: nobody waits for it later', (module, policy, options) => {
