@@ -37,7 +37,7 @@ export const holderMutations: readonly Mutation[] = [
     edits: [
       {
         file: 'create-limiter.ts',
-        find: 'holder: randomId(options.time ? options.random : undefined),',
+        find: 'holder: randomId(chanceOfIdentity(options)),',
         replace: "holder: options.instanceId ?? 'nobody',",
       },
     ],
