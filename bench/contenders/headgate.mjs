@@ -2,7 +2,7 @@
 import { createLimiter } from 'headgate';
 
 const HOUR_US = 3_600_000_000;
-const AMPLE = { rate: 1e9, burst: 9e9 };
+const AMPLE = { rate: 1e9, burst: 1e9 };
 /** Gains a token an hour: after the first, denied. */
 const TIGHT = { rate: 1, burst: 1, per: '1h' };
 const LEASE = { durationMs: 600_000 };

@@ -76,6 +76,11 @@ export class Account extends LeaseRow implements Share {
     this.clock = clocks.of(this.ledger, this.name);
   }
 
+  /** Itself: whoever has an account, or something that may have one, asks for it without a look at which it is. */
+  get account(): this {
+    return this;
+  }
+
   get flight(): Flight | undefined {
     return this.#errand.flight;
   }

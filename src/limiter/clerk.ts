@@ -50,25 +50,14 @@ export class Clerk {
   /** A decision that is not counted, or has been. */
   written(state: KeyState, verdict: Verdict, micro: MicroTokens, ahead: MicroTokens, now: Milliseconds): Decision {
     if (isAllowed(verdict)) return this.allowance(state, now);
-    const { limitedBy, reason } = groundsOf(verdict, state.overflow);
-    const retryAfterMs = this.#judge.wait(state, verdict, micro, ahead, now);
-    const { policy, policyVersion, remaining, limit, resetAfterMs, degraded } = this.allowance(state, now);
-    if (passesAsShadow(state.terms.mode, verdict)) {
-      const shadow = { limitedBy, reason, retryAfterMs };
-      return { allowed: true, policy, policyVersion, remaining, limit, resetAfterMs, degraded, shadow };
-    }
-    return {
-      allowed: false,
-      policy,
-      policyVersion,
-      remaining,
-      limit,
-      resetAfterMs,
-      degraded,
-      limitedBy,
-      reason,
-      retryAfterMs,
+    const denial = {
+      ...groundsOf(verdict, state.overflow),
+      retryAfterMs: this.#judge.wait(state, verdict, micro, ahead, now),
     };
+    const told = this.allowance(state, now);
+    return passesAsShadow(state.terms.mode, verdict)
+      ? { ...told, shadow: denial }
+      : { ...told, allowed: false, ...denial };
   }
 
   /** What a caller that is allowed is told: what is left, of how much, and when all of it will be there again. */

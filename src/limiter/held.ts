@@ -1,5 +1,5 @@
-import { Account } from '../lease/account.js';
-import { KeyState } from './key-state.js';
+import type { Account } from '../lease/account.js';
+import type { KeyState } from './key-state.js';
 
 /** What is kept of a key besides its numbers: no more than is needed. */
 export type Held = string | Account | KeyState;
@@ -9,6 +9,5 @@ export function keyOf(held: Held): string {
 }
 
 export function accountOf(held: Held | undefined): Account | undefined {
-  if (held instanceof Account) return held;
-  return held instanceof KeyState ? held.account : undefined;
+  return typeof held === 'object' ? held.account : undefined;
 }

@@ -58,7 +58,7 @@ export class KeyHandle implements KeyFinder {
     const plainly = slot === undefined ? UNSURE : this.#plain.settle(slot, cost, micro);
     if (plainly === ALLOWED) return true;
     if (plainly !== UNSURE && this.#plain.denies(plainly, slot as number, micro)) return false;
-    const now = slot === undefined ? this.#plain.now() : this.#plain.lastNow;
+    const now = this.#plain.cameAt(slot);
     return this.teller.tryAcquire(this.find(now), cost, micro, now);
   }
 

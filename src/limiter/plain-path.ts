@@ -27,6 +27,9 @@ export const PLAINLY = {
 export type Plainly = (typeof PLAINLY)[keyof typeof PLAINLY];
 type PlainDenial = Exclude<Plainly, typeof UNSURE | typeof ALLOWED>;
 
+/** No row of a page begins after this. V8 need not look whether the number of a cell is too large for an integer then. */
+const LARGEST_FIRST = 0x3fff;
+
 const { unsure: UNSURE, allowed: ALLOWED, localEmpty: LOCAL_EMPTY, blocked: BLOCKED } = PLAINLY;
 
 /** What a path is made of. */
@@ -72,6 +75,10 @@ export class PlainPath {
   #microBurst: MicroTokens = 0;
   /** Most that could ever be there at once, of all tiers. */
   #limit: Tokens = 0;
+  // Of the call that was allowed last, until it is told.
+  #remaining: Tokens = 0;
+  #resetAfterMs: Milliseconds | undefined;
+  #degraded = false;
 
   constructor({ owner, keeper, observer, time, pages }: PlainPathParts) {
     this.#owner = owner;
@@ -98,9 +105,9 @@ export class PlainPath {
     this.#outageDenies = outage.mode === 'deny';
     this.#policy = name;
     this.#version = version;
-    this.#microPerMs = ceiling === undefined ? 0 : (ceiling.rateNum / ceiling.rateDen) * 1_000;
+    this.#microPerMs = ceiling ? (ceiling.rateNum / ceiling.rateDen) * 1_000 : 0;
     this.#microBurst = ceiling?.burst ?? 0;
-    this.#limit = Math.min(this.#burst, ceiling === undefined ? Number.POSITIVE_INFINITY : ceiling.burst / MICRO);
+    this.#limit = Math.min(this.#burst, (ceiling?.burst ?? Number.POSITIVE_INFINITY) / MICRO);
   }
 
   /** The clock, held where it is should it ever go back: no bucket is paid twice for the same time. */
@@ -111,16 +118,17 @@ export class PlainPath {
     return now;
   }
 
-  /** What {@link now} said last: of a call that could not be settled, when it came. */
-  get lastNow(): Milliseconds {
-    return this.#lastNow;
+  /** When a call came that could not be settled: it has read the clock, unless nobody knew the slot of its key. */
+  cameAt(slot: number | undefined): Milliseconds {
+    return slot === undefined ? this.now() : this.#lastNow;
   }
 
   /** Reads the clock; charges and counts a call for the key in `slot` if every tier has enough in hand. */
   settle(slot: number, cost: Tokens, micro: MicroTokens): Plainly {
     const { cells, width } = this.#rows[pageOf(slot)] as Rows;
-    const first = rowOf(slot) * width;
-    const now = this.now();
+    const first = (rowOf(slot) * width) & LARGEST_FIRST;
+    // Told once that these are numbers, V8 does not ask again wherever they are used.
+    const now = this.now() - 0;
     if (cells[first + PLAIN] !== this.#edition || this.#allowedWatch.hasSubscribers) return UNSURE;
     let level = 0;
     if (this.#hasLocal === true) {
@@ -165,39 +173,47 @@ export class PlainPath {
     return true;
   }
 
-  /** As {@link settle}, and what an allowed call is told; `undefined`: it takes a closer look. */
-  allows(slot: number, cost: Tokens, micro: MicroTokens): Allowed | undefined {
-    if (this.settle(slot, cost, micro) !== ALLOWED) return undefined;
+  /** As {@link settle}, and works out what an allowed call is {@link told}; `false`: it takes a closer look. */
+  allows(slot: number, cost: Tokens, micro: MicroTokens): boolean {
+    if (this.settle(slot, cost, micro) !== ALLOWED) return false;
     const { cells, width } = this.#rows[pageOf(slot)] as Rows;
     const first = rowOf(slot) * width;
-    let remaining = Number.POSITIVE_INFINITY;
-    let freshMs = 0;
-    if (this.#hasLocal === true) {
-      remaining = cells[first + TOKENS] as number;
-      const missing = this.#burst - remaining;
-      freshMs = missing > 0 ? Math.max(1, Math.ceil(missing / this.#ratePerMs)) : 0;
+    let remaining = this.#hasLocal === true ? (cells[first + TOKENS] as number) : Number.POSITIVE_INFINITY;
+    // Not a number where there is no local tier: then it is not more than 0.
+    const missing = this.#burst - remaining;
+    let left: MicroTokens | undefined = 0;
+    let missingMicro = 0;
+    this.#degraded = false;
+    const account = this.#hasCeiling === true ? accountOf(this.#pages.at(slot)) : undefined;
+    if (account !== undefined) {
+      this.#degraded = this.#keeper.unreachable(account);
+      left = this.#keeper.leftNow(account);
+      const held = (cells[first + BALANCE] as number) + (left ?? 0) - account.debt;
+      missingMicro = this.#microBurst - held;
+      remaining = Math.min(remaining, held / MICRO);
     }
-    let resetAfterMs: Milliseconds | undefined = freshMs;
-    let degraded = false;
-    if (this.#hasCeiling === true) {
-      const account = accountOf(this.#pages.at(slot));
-      if (account !== undefined) {
-        degraded = this.#keeper.unreachable(account);
-        const left = this.#keeper.leftNow(account);
-        const held = (cells[first + BALANCE] as number) + (left ?? 0) - account.debt;
-        remaining = Math.min(remaining, held / MICRO);
-        resetAfterMs =
-          left === undefined ? undefined : Math.max(freshMs, Math.ceil((this.#microBurst - held) / this.#microPerMs));
-      }
+    this.#remaining = Math.max(0, Math.floor(remaining));
+    if (left === undefined) this.#resetAfterMs = undefined;
+    else {
+      const freshMs = missing > 0 ? Math.max(1, Math.ceil(missing / this.#ratePerMs)) : 0;
+      this.#resetAfterMs = account ? Math.max(freshMs, Math.ceil(missingMicro / this.#microPerMs)) : freshMs;
     }
+    return true;
+  }
+
+  /**
+   * What the call is told that {@link allows} has just let pass. Apart from it and short, so that V8 makes the decision where
+   * it is promised: it then knows that it is no promise itself, and does not look.
+   */
+  told(): Allowed {
     return {
       allowed: true,
       policy: this.#policy,
       policyVersion: this.#version,
-      remaining: Math.max(0, Math.floor(remaining)),
+      remaining: this.#remaining,
       limit: this.#limit,
-      resetAfterMs,
-      degraded,
+      resetAfterMs: this.#resetAfterMs,
+      degraded: this.#degraded,
     };
   }
 }

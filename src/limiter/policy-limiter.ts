@@ -105,7 +105,7 @@ export class PolicyLimiter {
     const plainly = slot === undefined ? UNSURE : this.#plain.settle(slot, cost, micro);
     if (plainly === ALLOWED) return true;
     if (plainly !== UNSURE && this.#plain.denies(plainly, slot as number, micro)) return false;
-    const now = slot === undefined ? this.#plain.now() : this.#plain.lastNow;
+    const now = this.#plain.cameAt(slot);
     return this.teller.tryAcquire(this.keys.open(key, slot, now), cost, micro, now);
   }
 

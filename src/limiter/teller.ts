@@ -110,9 +110,8 @@ export class Teller {
   decide(key: string, cost: Tokens, keys: KeyFinder): Decision {
     const micro = this.micro(key, cost);
     const slot = keys.slotOf(key);
-    const allowed = slot === undefined ? undefined : this.plain.allows(slot, cost, micro);
-    if (allowed !== undefined) return allowed;
-    const now = slot === undefined ? this.now() : this.plain.lastNow;
+    if (slot !== undefined && this.plain.allows(slot, cost, micro)) return this.plain.told();
+    const now = this.plain.cameAt(slot);
     return this.decideClosely(keys.open(key, slot, now), cost, micro, now);
   }
 
@@ -129,9 +128,8 @@ export class Teller {
       const micro = this.micro(key, cost);
       if (signal?.aborted) throw signal.reason;
       const slot = keys.slotOf(key);
-      const allowed = slot === undefined ? undefined : this.plain.allows(slot, cost, micro);
-      if (allowed !== undefined) return Promise.resolve(allowed);
-      const now = slot === undefined ? this.now() : this.plain.lastNow;
+      if (slot !== undefined && this.plain.allows(slot, cost, micro)) return Promise.resolve(this.plain.told());
+      const now = this.plain.cameAt(slot);
       return this.#acquire(keys.open(key, slot, now, true), micro, checked, now);
     } catch (error) {
       return Promise.reject(error);
