@@ -1,6 +1,6 @@
 import type { EpochMilliseconds } from '../units.js';
 import type { Standing } from './standing.js';
-import { listMember } from './structured-field.js';
+import { listMember, type Parameters } from './structured-field.js';
 
 /**
  * How limits are told in header fields:
@@ -34,27 +34,26 @@ export function limitFields(
 }
 
 const RENDER: Readonly<Record<HeaderDialect, Render>> = {
-  'draft-10': (standings) => ({
-    'RateLimit-Policy': policyList(standings),
-    ...optional(
-      'RateLimit',
-      currentList(standings, (one) => ({ r: one.remaining, t: one.windowSeconds })),
+  'draft-10': (standings) =>
+    twoLists(
+      policyList(standings),
+      currentList(standings, (one) => ({ r: one.remaining, t: one.windowSeconds, pk: one.partition })),
     ),
-  }),
-  'draft-12': (standings) => ({
-    'RateLimit-Policy': policyList(standings),
-    ...optional(
-      'RateLimit',
-      currentList(standings, (one) => ({ a: one.remaining, w: one.windowSeconds, c: Math.ceil(one.cost) })),
+  'draft-12': (standings) =>
+    twoLists(
+      policyList(standings),
+      currentList(standings, (one) => ({
+        a: one.remaining,
+        w: one.windowSeconds,
+        c: Math.ceil(one.cost),
+        pk: one.partition,
+      })),
     ),
-  }),
-  'draft-8': (standings) => ({
-    'RateLimit-Policy': policyList(standings, ' '),
-    ...optional(
-      'RateLimit',
-      currentList(standings, (one) => ({ r: one.remaining, t: one.resetSeconds }), ' '),
+  'draft-8': (standings) =>
+    twoLists(
+      policyList(standings, ' '),
+      currentList(standings, (one) => ({ r: one.remaining, t: one.resetSeconds, pk: one.partition }), ' '),
     ),
-  }),
   'draft-7': (standings) => {
     const { quota, remaining, resetSeconds } = tightest(standings);
     return {
@@ -87,24 +86,35 @@ const RENDER: Readonly<Record<HeaderDialect, Render>> = {
   },
 };
 
+function twoLists(policies: string, current: string | undefined): HeaderFields {
+  const fields: HeaderFields = { 'RateLimit-Policy': policies };
+  if (current !== undefined) fields['RateLimit'] = current;
+  return fields;
+}
+
 function policyList(standings: readonly Standing[], gap: '' | ' ' = ''): string {
-  return standings
-    .map(({ name, quota, partition }) =>
-      listMember(name, { q: quota.tokens, w: quota.windowSeconds, pk: partition }, gap),
-    )
-    .join(', ');
+  let list = '';
+  for (const { name, quota, partition } of standings) {
+    const member = listMember(name, { q: quota.tokens, w: quota.windowSeconds, pk: partition }, gap);
+    list = list === '' ? member : `${list}, ${member}`;
+  }
+  return list;
 }
 
 /** Those of which something is known; after a denial only those that denied, for Retry-After is about them. */
 function currentList(
   standings: readonly Standing[],
-  figures: (standing: Standing) => Readonly<Record<string, number | undefined>>,
+  parameters: (standing: Standing) => Parameters,
   gap: '' | ' ' = '',
 ): string | undefined {
-  const denying = standings.filter(({ denied }) => denied);
-  const shown = (denying.length > 0 ? denying : standings).filter(({ remaining }) => remaining !== undefined);
-  if (shown.length === 0) return undefined;
-  return shown.map((one) => listMember(one.name, { ...figures(one), pk: one.partition }, gap)).join(', ');
+  const denying = standings.some(({ denied }) => denied);
+  let list: string | undefined;
+  for (const one of standings) {
+    if (one.remaining === undefined || (denying && !one.denied)) continue;
+    const member = listMember(one.name, parameters(one), gap);
+    list = list === undefined ? member : `${list}, ${member}`;
+  }
+  return list;
 }
 
 /** `10;w=1, 1000;w=86400`, as drafts 6 and 7 have it. */

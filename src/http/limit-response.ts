@@ -48,12 +48,14 @@ export function headersFor(
   { headers = 'draft-10', partition = false }: ResponseOptions,
   wallNow: EpochMilliseconds,
 ): HeaderFields {
-  const dialects: readonly HeaderDialect[] = typeof headers === 'string' ? [headers] : headers;
-  if (dialects.length === 0) return {};
-  const standings = rulings
-    .map((ruling) => standingOf(ruling, partition))
-    .filter((standing): standing is Standing => standing !== undefined);
-  return Object.assign({}, ...dialects.map((dialect) => limitFields(dialect, standings, wallNow)));
+  if (headers.length === 0) return {};
+  const standings: Standing[] = [];
+  for (const ruling of rulings) {
+    const standing = standingOf(ruling, partition);
+    if (standing) standings.push(standing);
+  }
+  if (typeof headers === 'string') return limitFields(headers, standings, wallNow);
+  return Object.assign({}, ...headers.map((dialect) => limitFields(dialect, standings, wallNow)));
 }
 
 /**

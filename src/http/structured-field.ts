@@ -13,7 +13,8 @@ export type Parameters = Readonly<Record<string, number | string | Uint8Array | 
  */
 export function listMember(value: number | string, parameters: Parameters, gap: '' | ' ' = ''): string {
   let text = bare(value);
-  for (const [name, parameter] of Object.entries(parameters)) {
+  for (const name of Object.keys(parameters)) {
+    const parameter = parameters[name];
     if (parameter !== undefined) text += `;${gap}${name}=${bare(parameter)}`;
   }
   return text;
@@ -21,6 +22,11 @@ export function listMember(value: number | string, parameters: Parameters, gap: 
 
 function bare(value: number | string | Uint8Array): string {
   if (typeof value === 'number') return String(Math.min(MOST, Math.max(0, value)));
-  if (typeof value === 'string') return `"${value.replace(/["\\]/g, '\\$&')}"`;
+  if (typeof value === 'string') return `"${isPlain(value) ? value : value.replace(/["\\]/g, '\\$&')}"`;
   return `:${btoa(String.fromCharCode(...value))}:`;
+}
+
+/** Whether nothing in it has to be escaped, as in nearly all names; asked for every field of every response. */
+function isPlain(text: string): boolean {
+  return !text.includes('"') && !text.includes('\\');
 }
