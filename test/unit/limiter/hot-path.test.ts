@@ -32,3 +32,34 @@ it('a decision from tokens in hand touches no timer', async () => {
   for (let i = 0; i < 500; i++) api.tryAcquire('k');
   expect(time.pending).toBe(pending);
 });
+
+it('so does one with an object or a promise for its answer, by name or by handle', async () => {
+  const { api, time } = await remoteLimiterOf({ local: { rate: 1, burst: 60 }, ceiling: { rate: 1, burst: 60 } });
+  api.tryAcquire('k', 40);
+  await time.advance(11);
+  const handle = api.key('k');
+  handle.decide();
+  let reads = 0;
+  const now = time.now;
+  time.now = () => {
+    reads += 1;
+    return now();
+  };
+  const verbs = [
+    () => api.decide('k'),
+    () => handle.decide(),
+    () => handle.tryAcquire(),
+    () => api.acquire('k'),
+    () => handle.acquire({ cost: 2 }),
+    // More than there is now.
+    () => api.decide('k', 59),
+    () => handle.decide(59),
+    () => api.acquire('k', { cost: 59 }),
+    () => handle.acquire({ cost: 59, maxWaitMs: 0 }),
+  ];
+  for (const verb of verbs) {
+    reads = 0;
+    await verb();
+    expect(reads).toBe(1);
+  }
+});
