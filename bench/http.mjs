@@ -28,9 +28,9 @@ const FEW = ['bare', 'headgate', 'rlf-memory', 'rlf-redis'];
 
 /** Tenants that are asked for all the time, one of them alone, and addresses most of which come now and then. */
 const LOADS = [
-  { name: 'tenants', label: '100 keys, Zipf', keys: 100, contenders: Object.keys(CONTENDERS) },
-  { name: 'hot', label: 'one hot key', keys: 1, contenders: FEW },
-  { name: 'addresses', label: '10,000 keys, Zipf', keys: 10_000, contenders: FEW },
+  { name: 'tenants', label: '100 keys, Zipf', keys: 100, contenders: Object.keys(CONTENDERS), rounds: 7 },
+  { name: 'hot', label: 'one hot key', keys: 1, contenders: FEW, rounds: 5 },
+  { name: 'addresses', label: '10,000 keys, Zipf', keys: 10_000, contenders: FEW, rounds: 5 },
 ];
 
 /** A framework, asked for less than it can do: how long responses take then does not come from a queue. */
@@ -51,7 +51,7 @@ export async function* run({ quick, only, progress, meanwhile }) {
   // Whole ones: autocannon looks at its watch once a second.
   const seconds = 1;
   for (const load of LOADS.filter(isWanted)) {
-    const rounds = quick ? 2 : 7;
+    const rounds = quick ? 2 : load.rounds;
     const say = (text) => progress(`${load.label}: ${text}`);
     const runs = [];
     meanwhile(() => (runs.length > 0 ? loadPart(load, runs) : undefined));
