@@ -54,11 +54,11 @@ export class KeyHandle implements KeyFinder {
   /** As `PolicyLimiter.tryAcquire` for this key. */
   tryAcquire(cost: Tokens = 1): boolean {
     const micro = this.teller.micro(this.key, cost);
+    const now = this.#plain.now();
     const slot = this.slotOf();
     const plainly = slot === undefined ? UNSURE : this.#plain.settle(slot, cost, micro);
     if (plainly === ALLOWED) return true;
     if (plainly !== UNSURE && this.#plain.denies(plainly, slot as number, micro)) return false;
-    const now = this.#plain.cameAt(slot);
     return this.teller.tryAcquire(this.find(now), cost, micro, now);
   }
 

@@ -45,7 +45,7 @@ export interface PlainPathParts {
  * The way of a call that nothing but the cells of its key is needed for: the terms are the policy's own, its local tier
  * is a token bucket, nobody waits, and the wallet has enough and need not be renewed, or the call is certain to be denied.
  * That is what nearly all calls find, so it is written to touch little memory and make nothing: it has what it needs in
- * its own fields, and reads the clock itself, as V8 boxes a number with a fraction that is handed to another function unless
+ * its own fields, the time among them, as V8 boxes a number with a fraction that is handed to another function unless
  * it inlines the call. What is decided and counted is what the judge and the clerk would; where they are needed, nothing is
  * changed.
  */
@@ -118,17 +118,14 @@ export class PlainPath {
     return now;
   }
 
-  /** When a call came that could not be settled: it has read the clock, unless nobody knew the slot of its key. */
-  cameAt(slot: number | undefined): Milliseconds {
-    return slot === undefined ? this.now() : this.#lastNow;
-  }
-
-  /** Reads the clock; charges and counts a call for the key in `slot` if every tier has enough in hand. */
+  /**
+   * Charges and counts a call for the key in `slot`, for which the clock was read last, if every tier has enough in hand. Who
+   * asks reads it before the key is looked up: a processor then waits for memory while it reads, and not before.
+   */
   settle(slot: number, cost: Tokens, micro: MicroTokens): Plainly {
     const { cells, width } = this.#rows[pageOf(slot)] as Rows;
     const first = (rowOf(slot) * width) & LARGEST_FIRST;
-    // Told once that these are numbers, V8 does not ask again wherever they are used.
-    const now = this.now() - 0;
+    const now = this.#lastNow;
     if (cells[first + PLAIN] !== this.#edition || this.#allowedWatch.hasSubscribers) return UNSURE;
     let level = 0;
     if (this.#hasLocal === true) {

@@ -101,11 +101,11 @@ export class PolicyLimiter {
    */
   tryAcquire(key: string, cost: Tokens = 1): boolean {
     const micro = this.teller.micro(key, cost);
+    const now = this.#plain.now();
     const slot = this.keys.slotOf(key);
     const plainly = slot === undefined ? UNSURE : this.#plain.settle(slot, cost, micro);
     if (plainly === ALLOWED) return true;
     if (plainly !== UNSURE && this.#plain.denies(plainly, slot as number, micro)) return false;
-    const now = this.#plain.cameAt(slot);
     return this.teller.tryAcquire(this.keys.open(key, slot, now), cost, micro, now);
   }
 

@@ -109,9 +109,9 @@ export class Teller {
   /** Charges the key that `keys` knows by this name, or says why not. */
   decide(key: string, cost: Tokens, keys: KeyFinder): Decision {
     const micro = this.micro(key, cost);
+    const now = this.now();
     const slot = keys.slotOf(key);
     if (slot !== undefined && this.plain.allows(slot, cost, micro)) return this.plain.told();
-    const now = this.plain.cameAt(slot);
     return this.decideClosely(keys.open(key, slot, now), cost, micro, now);
   }
 
@@ -127,9 +127,9 @@ export class Teller {
       const { cost, signal } = checked;
       const micro = this.micro(key, cost);
       if (signal?.aborted) throw signal.reason;
+      const now = this.now();
       const slot = keys.slotOf(key);
       if (slot !== undefined && this.plain.allows(slot, cost, micro)) return Promise.resolve(this.plain.told());
-      const now = this.plain.cameAt(slot);
       return this.#acquire(keys.open(key, slot, now, true), micro, checked, now);
     } catch (error) {
       return Promise.reject(error);
