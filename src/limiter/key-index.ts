@@ -1,4 +1,4 @@
-/** A shard with more keys than this is split: so much is copied at most when one key is added. */
+/** A shard with so many keys is split before it takes another: no more is copied at most when one key is added. */
 const MOST_IN_A_SHARD = 16_384;
 /** Splits of one shard, one after another: keys that still lie together then differ in nothing that is looked at. */
 const MOST_BITS = 12;
@@ -33,8 +33,9 @@ export class KeyIndex {
   /** Adds a key that is not there. */
   add(key: string, slot: number): void {
     const shard = this.#shardOf(key);
-    shard.slots.set(key, slot);
-    if (shard.slots.size > MOST_IN_A_SHARD && shard.bits < MOST_BITS) this.#split(shard, mixed(key));
+    // Before: this very key would make the map grow once more.
+    if (shard.slots.size >= MOST_IN_A_SHARD && shard.bits < MOST_BITS) this.#split(shard, mixed(key));
+    this.#shardOf(key).slots.set(key, slot);
   }
 
   delete(key: string): void {
