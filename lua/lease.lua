@@ -56,11 +56,9 @@ for i = 1, #KEYS / 2 do
   local leaseCut = 0
   local fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
     returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
-    callIncarnation, callCertainUntil, callGuard, callRule
-  fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
-    returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
-    callIncarnation, callCertainUntil, callGuard, callRule, place =
+    callIncarnation, callCertainUntil, callGuard, callRule, behind =
     struct.unpack('<dddddddddddddddddddddddddd', CALLS, place)
+  place = behind
   fenceField, holderId = 'f:' .. ARGV[5 + fenceField], ARGV[5 + holderId]
   repeat
     local headerKey, bucketKey = KEYS[2 * i - 1], KEYS[2 * i]

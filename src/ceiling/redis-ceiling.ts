@@ -197,18 +197,14 @@ export class RedisCeiling implements CeilingStore {
   async #execute(batch: Batch): Promise<LeaseReply[]> {
     const identify = this.#mustIdentify(batch);
     const identified = this.#identified;
-    const preamble = [this.#newEra(), identify ? '1' : '0', this.#newStore];
+    // An identity for data that the script may find missing: no other script has the same, of this ceiling or another.
+    const newEra = this.#identity + (this.#eras++).toString(36);
+    const preamble = [newEra, identify ? '1' : '0', this.#newStore];
     const answer = await this.#run(() =>
       runScript(this.#client, leaseScript, batch.keys, [...preamble, ...batch.args.list], 'bytes'),
     );
     if (identify) for (const header of batch.headers) identified.add(header);
     return decodeLeaseReplies(answer, batch.calls.length);
-  }
-
-  /** An identity for data that a script may find missing: no other script has the same, of this ceiling or another. */
-  #newEra(): string {
-    this.#eras += 1;
-    return `${this.#identity}${this.#eras.toString(36)}`;
   }
 
   /**

@@ -120,29 +120,28 @@ const REPLY_BYTES = 15 * BYTES_PER_NUMBER + 1;
 
 /** The script's answer to `count` calls, in their order. Anything that is not what it says it returns is an error. */
 export function decodeLeaseReplies(answer: unknown, count: number): LeaseReply[] {
-  if (!Buffer.isBuffer(answer)) throw new CeilingError(`Expected bytes of the lease script, got ${show(answer)}.`);
+  if (!Buffer.isBuffer(answer)) throw unreadable(show(answer));
   const view = new DataView(answer.buffer, answer.byteOffset, answer.length);
-  const wrongLength = () =>
-    new CeilingError(`Expected ${count} replies of the lease script, got ${answer.length} bytes.`);
-  if (answer.length < BYTES_PER_NUMBER) throw wrongLength();
+  const cutOff = () => unreadable(`${answer.length} bytes`);
+  if (answer.length < BYTES_PER_NUMBER) throw cutOff();
   const now = whole(view, 0);
   const replies: LeaseReply[] = [];
   let at = BYTES_PER_NUMBER;
   for (let i = 0; i < count; i++) {
     const eraAt = at + REPLY_BYTES;
     const end = eraAt <= answer.length ? eraAt + view.getUint8(eraAt - 1) : Number.POSITIVE_INFINITY;
-    if (end > answer.length) throw wrongLength();
+    if (end > answer.length) throw cutOff();
     replies.push(decodeReply(view, at, now, answer.toString('latin1', eraAt, end)));
     at = end;
   }
-  if (at !== answer.length) throw wrongLength();
+  if (at !== answer.length) throw cutOff();
   return replies;
 }
 
 function decodeReply(view: DataView, at: number, now: Microseconds, era: string): LeaseReply {
   const number = (index: number): number => whole(view, at + index * BYTES_PER_NUMBER);
   const status = STATUSES[number(0)];
-  if (!status) throw new CeilingError(`Expected a reply of the lease script, got one of status ${number(0)}.`);
+  if (!status) throw unreadable(`status ${number(0)}`);
   const seq = number(1);
   const version = number(2);
   const burst = number(3);
@@ -175,5 +174,9 @@ function decodeReply(view: DataView, at: number, now: Microseconds, era: string)
 function whole(view: DataView, at: number): number {
   const value = view.getFloat64(at, true);
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new CeilingError(`Expected whole numbers in the answer of the lease script, got ${show(value)}.`);
+  throw unreadable(show(value));
+}
+
+function unreadable(got: string): CeilingError {
+  return new CeilingError(`Expected replies of the lease script, got ${got}.`);
 }

@@ -10,7 +10,7 @@ export interface EmbeddedScript {
 
 export const leaseScript: EmbeddedScript = {
   name: 'lease',
-  sha1: '56bfe996db1f2267e9c4e95e07e50b17cfbdca22',
+  sha1: 'e9f92408fc7492c1c62091094cd96efeaae2b9cd',
   source: `local NEW_ERA, IDENTIFY, NEW_STORE, CALLS = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4]
 local USUAL_HORIZON = 250000
 local FEW_HOLDERS, SWEEP_COUNT = 128, 64
@@ -175,11 +175,9 @@ local hGranted, hLevel, hHorizon, hNext, hRetry, hGiveBack, hConflict
 local leaseCut = 0
 local fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
 returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
-callIncarnation, callCertainUntil, callGuard, callRule
-fenceField, holderId, callInheritance, callVersion, callBurst, callRateNum, callRateDen, seq, disown, unspent,
-returned, refund, refundSince, need, head, want, callDemand, callWeight, lease, sentAt, since, witness,
-callIncarnation, callCertainUntil, callGuard, callRule, place =
+callIncarnation, callCertainUntil, callGuard, callRule, behind =
 struct.unpack('<dddddddddddddddddddddddddd', CALLS, place)
+place = behind
 fenceField, holderId = 'f:' .. ARGV[5 + fenceField], ARGV[5 + holderId]
 repeat
 local headerKey, bucketKey = KEYS[2 * i - 1], KEYS[2 * i]

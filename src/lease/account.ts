@@ -2,7 +2,7 @@ import { type Policy, type Terms, termsFor } from '../policy/policy.js';
 import type { PolicyCounters } from '../telemetry/observer.js';
 import type { Microseconds, MicroTokens, Milliseconds } from '../units.js';
 import { Errand, type Filled, type Flight, NO_ERRAND, NOBODY } from './errand.js';
-import { horizonOf, reviewAt, unusedAt } from './keeping.js';
+import { horizonOf, isPlentiful, reviewAt, unusedAt } from './keeping.js';
 import { type LeasePlace, LeaseRow } from './lease-row.js';
 import type { ShareBucket } from './share-bucket.js';
 import { addDemand, type Share } from './sizing.js';
@@ -332,6 +332,10 @@ export class Account extends LeaseRow implements Share {
   /** The span of demand one batch is sized for. */
   get horizonMs(): Milliseconds {
     return horizonOf(this);
+  }
+
+  get plenty(): boolean {
+    return isPlentiful(this);
   }
 
   /** Whether a call is due though nobody needs tokens: to give back, or to renew what it holds. */

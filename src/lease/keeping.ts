@@ -8,8 +8,12 @@ const IDLE_MS: Milliseconds = 500;
 const IDLE_OF_LEASE = 0.4;
 /** Where nobody is held to a share, one that is rarely asked for may miss so many of its turns first. */
 const IDLE_INTERVALS = 3;
+/** And so many where what it holds is not missed elsewhere. */
+const PLENTIFUL_IDLE_INTERVALS = 6;
 /** A lease with less than this left is renewed, so that no token ends in a wallet that is spent slowly. */
 const RENEW_OF_LEASE = 0.25;
+/** And later where tokens that end cost less than calls: there is still time for one that fails. */
+const PLENTIFUL_RENEW_OF_LEASE = 0.1;
 /**
  * A batch is never sized for more of its lease than this: the rest of it would end in the wallet. Where demand fits, what
  * is not asked for after all may well wait for the renewal.
@@ -36,9 +40,16 @@ export interface Holding extends Wallet, Demand {
   readonly giveBack: boolean;
 }
 
+/** Whether the store can spare more than is asked for during a whole lease: then a batch is sized for all of it. */
+export function isPlentiful({ level, toldHorizonMs, policy }: Holding): boolean {
+  return level === 0 && toldHorizonMs >= Math.max(PLENTY_MS, policy.lease.durationMs);
+}
+
 /** The span of demand one batch is sized for. */
-export function horizonOf({ level, toldHorizonMs, policy }: Holding): Milliseconds {
-  return Math.min(toldHorizonMs, (level > 0 ? HORIZON_OF_LEASE : ROOMY_HORIZON_OF_LEASE) * policy.lease.durationMs);
+export function horizonOf(holding: Holding): Milliseconds {
+  const { level, toldHorizonMs, policy } = holding;
+  const part = isPlentiful(holding) ? 1 : level > 0 ? HORIZON_OF_LEASE : ROOMY_HORIZON_OF_LEASE;
+  return Math.min(toldHorizonMs, part * policy.lease.durationMs);
 }
 
 /** When it will have been unused for long enough to give back what it holds, if nobody asks until then. */
@@ -48,7 +59,8 @@ export function unusedAt(holding: Holding): Milliseconds {
   const soon = Math.min(IDLE_MS, IDLE_OF_LEASE * durationMs);
   if (level > 0) return activeAt + soon;
   const interval = (MICRO / followedPerSecond(holding)) * 1_000;
-  return activeAt + Math.max(soon, Math.min(IDLE_INTERVALS * interval, durationMs));
+  const missable = isPlentiful(holding) ? PLENTIFUL_IDLE_INTERVALS : IDLE_INTERVALS;
+  return activeAt + Math.max(soon, Math.min(missable * interval, durationMs));
 }
 
 /** When what it holds must next be looked at: to be renewed, given back or, where that is not worth a call, dropped. */
@@ -56,7 +68,8 @@ export function reviewAt(holding: Holding): Milliseconds {
   if (mayLapse(holding)) return holding.endsAt;
   // What it does not need is given back by the renewal.
   const { durationMs } = holding.policy.lease;
-  const renewAt = holding.leaseCut ? holding.endsAt : holding.endsAt - RENEW_OF_LEASE * durationMs;
+  const left = isPlentiful(holding) ? PLENTIFUL_RENEW_OF_LEASE : RENEW_OF_LEASE;
+  const renewAt = holding.leaseCut ? holding.endsAt : holding.endsAt - left * durationMs;
   return Math.min(unusedAt(holding), renewAt);
 }
 

@@ -75,12 +75,23 @@ export interface Share {
   /** The holder's share of the fleet's rate, micro-tokens a second; 0 while demand fits. */
   readonly level: number;
   readonly horizonMs: Milliseconds;
+  /** The store can spare more than that. */
+  readonly plenty: boolean;
 }
 
 /** The batch worth holding for `demand` under `share`; 0 where only needs should be asked for. */
 export function batchSize(demand: MicroTokens, share: Share): MicroTokens {
   const batch = (effective(demand, share) * share.horizonMs) / 1_000;
-  return batch >= SMALLEST_BATCH ? Math.ceil(batch / MICRO) * MICRO : 0;
+  const chance = share.plenty ? unevenness(batch) : 0;
+  return batch >= SMALLEST_BATCH ? Math.ceil((batch + chance) / MICRO) * MICRO : 0;
+}
+
+/**
+ * What may come on top of so much: callers that know nothing of each other do not come evenly, and three standard
+ * deviations more is seldom exceeded.
+ */
+function unevenness(expected: MicroTokens): MicroTokens {
+  return 3 * Math.sqrt(expected * MICRO);
 }
 
 /** The balance below which the next batch is fetched; 0 where none is held ready. */
@@ -88,9 +99,8 @@ export function lowWaterMark(demand: MicroTokens, share: Share, roundTripMs: Mil
   const batch = batchSize(demand, share);
   if (batch === 0) return 0;
   const duringTrip = (demand * (roundTripMs + TICK_ALLOWANCE_MS)) / 1_000;
-  // Callers that know nothing of each other do not come evenly: three standard deviations more is seldom exceeded. Who is
-  // held to a share denies some in any case, and would only come before its turn.
-  const uneven = share.level > 0 ? 0 : 3 * Math.sqrt(duringTrip * MICRO);
+  // Who is held to a share denies some in any case, and would only come before its turn.
+  const uneven = share.level > 0 ? 0 : unevenness(duringTrip);
   return Math.min(batch, Math.max(batch * LOW_WATER_OF_BATCH, duringTrip + uneven));
 }
 

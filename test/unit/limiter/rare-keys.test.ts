@@ -38,6 +38,18 @@ describe('a key that is rarely asked for', () => {
     expect(seen.waited).toBeLessThanOrEqual(waited);
   });
 
+  it.each([
+    [3, 10_000, 0.05],
+    [10, 2_000, 0.07],
+  ])(
+    '%d times a second where there is plenty, leased for %d ms, costs hardly more than a call a lease',
+    async (rate, lease, calls) => {
+      const seen = await callsADecision(rate, { rate: 1_000, burst: 1_000 }, lease);
+      expect(seen.calls).toBeLessThanOrEqual(calls);
+      expect(seen.waited).toBeLessThanOrEqual(0.02);
+    },
+  );
+
   it('costs one call where it is asked for once, and holds nothing', async () => {
     const { api, time, remote } = await remoteLimiterOf({ ceiling: { rate: 100, burst: 100 } });
     void api.acquire('once');
