@@ -41,9 +41,11 @@ export const LEASE_CELL = {
   wakeAt: 20,
   recordUntil: 21,
   demandFirst: 22,
+  /** What is no number: three bits, and which of the store's eras it has last heard of. */
+  marks: 23,
 } as const;
 
-const ALL_CELLS = 23;
+const ALL_CELLS = 24;
 
 /** Rows of some keys, one after the other. */
 export interface Rows {

@@ -1,12 +1,13 @@
 import { type Policy, type Terms, termsFor } from '../policy/policy.js';
 import type { PolicyCounters } from '../telemetry/observer.js';
 import type { Microseconds, MicroTokens, Milliseconds } from '../units.js';
-import { Errand, type Filled, type Flight, NO_ERRAND, NOBODY } from './errand.js';
+import { BusyRow } from './busy-row.js';
+import { type Filled, type Flight, NOBODY } from './errand.js';
 import { horizonOf, isPlentiful, reviewAt, unusedAt } from './keeping.js';
-import { type LeasePlace, LeaseRow } from './lease-row.js';
-import type { ShareBucket } from './share-bucket.js';
+import type { LeasePlace } from './lease-row.js';
 import { addDemand, type Share } from './sizing.js';
 import type { StoreClock, StoreClocks } from './store-clock.js';
+import type { WakeQueue } from './wake-queue.js';
 import { ledgerSuffix } from './window-call.js';
 
 /** The policy an account draws under, shared by all its keys; replaced in place when a newer version arrives. */
@@ -16,6 +17,25 @@ export interface LeasedPolicy {
   /** Under which name a key leaves this process: its own, or a digest of it. */
   nameOf(key: string): string;
 }
+
+/** Where accounts lie. Of one that is about nothing no more than its row: another is made of it for whoever needs one. */
+export interface AccountHome {
+  /** Wakes them, by their slots. */
+  readonly wakes: WakeQueue<number>;
+  /** Something is under way, owed or awaited: this very account stays, until it has rested. */
+  keep(account: Account): void;
+  rested(account: Account): void;
+}
+
+/** Where the row of an account is, and its slot at home; one without a home is on its own. */
+export interface AccountPlace extends LeasePlace {
+  readonly slot: number;
+  readonly home: AccountHome | undefined;
+}
+
+/** What is marked of an account; its era's number comes after these. */
+const MARK = { leaseCut: 1, granted: 2, lapsed: 4 } as const;
+const ERA = 8;
 
 /** After a failed call an account pauses this long for each failure in a row, and no longer; up to twice as long at random. */
 export const RETRY_MS: Milliseconds = 20;
@@ -43,37 +63,32 @@ export function ledgerName(policy: Policy, terms: Terms): string {
  *     degraded  calls fail; the policy's outage mode answers once no live tokens are left
  *
  * There may be a million: its numbers lie in a row, and what only matters while something is under way in an errand, which
- * it gives up as soon as that is done.
+ * it gives up as soon as that is done. Without one it is forgotten, all but its row.
  */
-export class Account extends LeaseRow implements Share {
+export class Account extends BusyRow implements Share {
   readonly key: string;
-  /** As the store knows it. */
-  readonly name: string;
   readonly owner: LeasedPolicy;
-  readonly clock: StoreClock;
+  readonly slot: number;
+  #home: AccountHome | undefined;
+  readonly #clocks: StoreClocks;
+  #name: string | undefined;
+  #clock: StoreClock | undefined;
   /** The policy it draws under. Calls take version and terms from here, so that they are always of one document. */
   policy: Policy;
   terms: Terms;
   /** Where its bucket is kept. For good: a wallet must never be reported to another bucket. */
   readonly ledger: string;
 
-  #errand = NO_ERRAND;
-  /** Its lease ends with a window, and can't be renewed before the next one. */
-  leaseCut = false;
-  granted = false;
-  /** Lost tokens at the end of a lease since the last grant. */
-  lapsed = false;
-  era = '';
-
-  constructor(key: string, owner: LeasedPolicy, clocks: StoreClocks, place: LeasePlace, now: Milliseconds) {
-    super(place, now);
+  constructor(key: string, owner: LeasedPolicy, policy: Policy, clocks: StoreClocks, place: AccountPlace) {
+    super(place);
     this.key = key;
-    this.name = owner.nameOf(key);
     this.owner = owner;
-    this.policy = owner.policy;
-    this.terms = termsFor(owner.policy, key);
-    this.ledger = ledgerName(this.policy, this.terms);
-    this.clock = clocks.of(this.ledger, this.name);
+    this.policy = policy;
+    this.terms = termsFor(policy, key);
+    this.ledger = ledgerName(policy, this.terms);
+    this.slot = place.slot;
+    this.#home = place.home;
+    this.#clocks = clocks;
   }
 
   /** Itself: whoever has an account, or something that may have one, asks for it without a look at which it is. */
@@ -81,138 +96,65 @@ export class Account extends LeaseRow implements Share {
     return this;
   }
 
-  get flight(): Flight | undefined {
-    return this.#errand.flight;
-  }
-  set flight(flight: Flight | undefined) {
-    if (flight !== this.#errand.flight) this.#busy().flight = flight;
+  /** Undefined: it is on its own, its key dropped or drawing from elsewhere. */
+  get home(): AccountHome | undefined {
+    return this.#home;
   }
 
-  /** Whether it is in the list of this tick. */
-  get queued(): boolean {
-    return this.#errand.queued;
-  }
-  set queued(queued: boolean) {
-    if (queued !== this.#errand.queued) this.#busy().queued = queued;
+  /** As the store knows it. */
+  get name(): string {
+    this.#name ??= this.owner.nameOf(this.key);
+    return this.#name;
   }
 
-  /** A call is wanted though nobody needs tokens: to report, to return, to register. */
-  get forced(): boolean {
-    return this.#errand.forced;
-  }
-  set forced(forced: boolean) {
-    if (forced !== this.#errand.forced) this.#busy().forced = forced;
+  get clock(): StoreClock {
+    this.#clock ??= this.#clocks.of(this.ledger, this.name);
+    return this.#clock;
   }
 
-  /** Its key has no more use for it: what it holds goes back, and nothing is asked for. */
-  get released(): boolean {
-    return this.#errand.released;
-  }
-  set released(released: boolean) {
-    if (released !== this.#errand.released) this.#busy().released = released;
+  /** Its lease ends with a window, and can't be renewed before the next one. */
+  declare leaseCut: boolean;
+  declare granted: boolean;
+  /** Lost tokens at the end of a lease since the last grant. */
+  declare lapsed: boolean;
+
+  static {
+    for (const [name, mark] of Object.entries(MARK)) {
+      Object.defineProperty(Account.prototype, name, {
+        get(this: Account) {
+          return (this.marks & mark) > 0;
+        },
+        set(this: Account, on: boolean) {
+          this.marks = (this.marks & ~mark) | (on ? mark : 0);
+        },
+      });
+    }
   }
 
-  /** A reply asked to return what can be spared. */
-  get giveBack(): boolean {
-    return this.#errand.giveBack;
-  }
-  set giveBack(giveBack: boolean) {
-    if (giveBack !== this.#errand.giveBack) this.#busy().giveBack = giveBack;
+  /** Whether the store has ever answered. */
+  get met(): boolean {
+    return this.marks >= ERA;
   }
 
-  /** Charged without having been there: paid out of what is granted next. */
-  get debt(): MicroTokens {
-    return this.#errand.debt;
+  /** That of the store's data as of its last answer; empty: there was none. */
+  get era(): string {
+    return this.met ? this.clock.eraOf(Math.floor(this.marks / ERA)) : '';
   }
-  set debt(debt: MicroTokens) {
-    if (debt !== this.#errand.debt) this.#busy().debt = debt;
-  }
-
-  /** Spent as far as the store knows, and to be given back by it; nothing of it was spent before `refundSince` there. */
-  get refund(): MicroTokens {
-    return this.#errand.refund;
-  }
-  set refund(refund: MicroTokens) {
-    if (refund !== this.#errand.refund) this.#busy().refund = refund;
+  set era(era: string) {
+    this.marks = (this.marks % ERA) + this.clock.numberOf(era) * ERA;
   }
 
-  get refundSince(): Microseconds {
-    return this.#errand.refundSince;
-  }
-  set refundSince(refundSince: Microseconds) {
-    if (refundSince !== this.#errand.refundSince) this.#busy().refundSince = refundSince;
+  protected override began(): void {
+    this.#home?.keep(this);
   }
 
-  /** Whom to tell when that has filled the bucket. */
-  get refills(): readonly Filled[] {
-    return this.#errand.refills;
-  }
-  set refills(refills: readonly Filled[]) {
-    if (refills !== this.#errand.refills) this.#busy().refills = refills;
+  protected override ended(): void {
+    this.#home?.rested(this);
   }
 
-  /** Costs of all waiting callers together, and of the first; what a caller that does not wait missed. */
-  get waiting(): MicroTokens {
-    return this.#errand.waiting;
-  }
-  set waiting(waiting: MicroTokens) {
-    if (waiting !== this.#errand.waiting) this.#busy().waiting = waiting;
-  }
-
-  get waitingHead(): MicroTokens {
-    return this.#errand.waitingHead;
-  }
-  set waitingHead(waitingHead: MicroTokens) {
-    if (waitingHead !== this.#errand.waitingHead) this.#busy().waitingHead = waitingHead;
-  }
-
-  get missed(): MicroTokens {
-    return this.#errand.missed;
-  }
-  set missed(missed: MicroTokens) {
-    if (missed !== this.#errand.missed) this.#busy().missed = missed;
-  }
-
-  /** Lowest seq given up since the last reply taken; 0: none. */
-  get disown(): number {
-    return this.#errand.disown;
-  }
-  set disown(disown: number) {
-    if (disown !== this.#errand.disown) this.#busy().disown = disown;
-  }
-
-  /** Calls that failed in a row. */
-  get failures(): number {
-    return this.#errand.failures;
-  }
-  set failures(failures: number) {
-    if (failures !== this.#errand.failures) this.#busy().failures = failures;
-  }
-
-  /** Store time of the last reply before the outage in which the share mode answered; 0: none to pay for. */
-  get outageSince(): Microseconds {
-    return this.#errand.outageSince;
-  }
-  set outageSince(outageSince: Microseconds) {
-    if (outageSince !== this.#errand.outageSince) this.#busy().outageSince = outageSince;
-  }
-
-  /** In an outage with the mode `share`: what this instance may admit by itself. */
-  get share(): ShareBucket | undefined {
-    return this.#errand.share;
-  }
-  set share(share: ShareBucket | undefined) {
-    if (share !== this.#errand.share) this.#busy().share = share;
-  }
-
-  /** Gives up its errand, if that is done. */
-  rest(): void {
-    if (this.#errand !== NO_ERRAND && this.#errand.done) this.#errand = NO_ERRAND;
-  }
-
-  #busy(): Errand {
-    if (this.#errand === NO_ERRAND) this.#errand = new Errand();
-    return this.#errand;
+  override leaveRow(): void {
+    super.leaveRow();
+    this.#home = undefined;
   }
 
   /** Under which name the store fences its terms. */

@@ -34,7 +34,7 @@ export function composeCall(
   account.measure(now);
   const idle = account.unused(now) && account.waiting === 0;
   // A key that is asked once may never be asked again: the first call holds nothing ready.
-  const first = account.era === '';
+  const first = !account.met;
 
   const batch = batchSize(followedPerSecond(account), account);
   const target = idle || first || returnAll ? 0 : Math.min(batch, terms.burst);

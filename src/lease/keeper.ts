@@ -2,20 +2,19 @@ import type { LeaseCall, LeaseReply } from '../ceiling/ceiling-store.js';
 import { CeilingError } from '../errors.js';
 import type { Random } from '../time.js';
 import { MICRO, type Microseconds, type MicroTokens, type Milliseconds } from '../units.js';
-import { Account, type LeasedPolicy, LONGEST_RETRY_MS, RETRY_MS } from './account.js';
+import { type Account, type LeasedPolicy, LONGEST_RETRY_MS, RETRY_MS } from './account.js';
+import { AccountWakes } from './account-wakes.js';
 import { Breaker } from './breaker.js';
 import { composeCall } from './call.js';
 import { Courier, type CourierParts } from './courier.js';
 import type { Flight } from './errand.js';
 import type { Fleet } from './fleet.js';
 import { type GrantTerms, isLargeAndSpent, takeGrant } from './grant.js';
-import type { LeasePlace } from './lease-row.js';
 import { leftNow } from './left-now.js';
 import { refill } from './refill.js';
 import { StoreClocks } from './store-clock.js';
 import { SuspendWatch } from './suspend-watch.js';
 import { Tick } from './tick.js';
-import { WakeQueue } from './wake-queue.js';
 import { expire } from './wallet.js';
 
 /** What the keeper is made of. */
@@ -27,8 +26,8 @@ export interface KeeperParts extends Omit<CourierParts, 'landed' | 'lost'> {
   readonly Fleet: typeof Fleet | undefined;
   readonly group: string;
   readonly weight: number;
-  /** All accounts there are; asked only when something befell them all. */
-  readonly accounts: () => Iterable<Account>;
+  /** All accounts there are, or those that do not rest; asked only when something befell them all. */
+  readonly accounts: (busyOnly?: boolean) => Iterable<Account>;
   /** Told when an account was answered, or can't be: its waiting callers may now be served or refused. */
   readonly settled: (account: Account) => void;
   /** Told when the store knows newer terms than this instance. */
@@ -44,10 +43,10 @@ export class Keeper {
   readonly #parts: KeeperParts;
   readonly #breaker: Breaker;
   readonly #courier: Courier;
-  readonly #wakes: WakeQueue<Account>;
+  readonly wakes: AccountWakes;
   readonly #suspend: SuspendWatch;
   readonly #fleet: Fleet | undefined;
-  readonly #clocks = new StoreClocks();
+  readonly clocks = new StoreClocks();
   readonly #tick: Tick;
   #seq = 0;
   #roundTripMs: Milliseconds = 1;
@@ -62,7 +61,7 @@ export class Keeper {
       lost: (account, flight, error) => this.#giveUp(account, flight, error),
     });
     this.#tick = new Tick(parts.time, () => this.#flush());
-    this.#wakes = new WakeQueue(parts.time, (account, now) => this.#woken(account, now));
+    this.wakes = new AccountWakes(parts.time, (account, now) => this.#woken(account, now));
     this.#suspend = new SuspendWatch(parts.time);
     const answered = (): void => void (this.#breaker.open && this.#recovered(parts.time.now()));
     this.#fleet = parts.Fleet && new parts.Fleet({ ...parts, answered });
@@ -71,11 +70,6 @@ export class Keeper {
   /** Starts saying that this limiter is alive: once there is a ceiling to be shared. */
   start(): void {
     this.#fleet?.start();
-  }
-
-  /** An account for `key`; the keeper holds no reference to it until it is asked for something. */
-  open(key: string, owner: LeasedPolicy, place: LeasePlace): Account {
-    return new Account(key, owner, this.#clocks, place, this.#parts.time.now());
   }
 
   /** Whether this account can't get tokens now: its store, or its part of it, does not answer. */
@@ -163,11 +157,16 @@ export class Keeper {
     return refill(account, time, deadlineMs, () => this.refundNow(account, time.now()));
   }
 
+  /** Whether the store, in this process, can be looked at. */
+  get looksInside(): boolean {
+    return this.#parts.store.leftNow !== undefined;
+  }
+
   /** What would be granted now on top of what is held; undefined: only the store knows. Introduces a bucket first. */
   leftNow(account: Account): MicroTokens | undefined {
     const { store, holder, time } = this.#parts;
-    if (store.leftNow === undefined) return undefined;
-    if (account.era === '' && store.leaseNow) this.collect(account, time.now());
+    if (!this.looksInside) return undefined;
+    if (!account.met && store.leaseNow) this.collect(account, time.now());
     return leftNow(store, holder, account);
   }
 
@@ -177,7 +176,7 @@ export class Keeper {
     if (account.waiting <= account.balance) return;
     const blockedUntil = account.blockedFor(account.waitingHead, now) ? account.blockedUntil : 0;
     const from = Math.max(blockedUntil, this.#breaker.open ? this.#breaker.probeAt : 0);
-    if (now < from) this.#wakes.wakeBy(account, from);
+    if (now < from) this.wakes.wakeBy(account, from);
     else if (this.#mayAsk(account, account.waitingHead, now)) this.#tick.add(account);
   }
 
@@ -199,8 +198,8 @@ export class Keeper {
 
   /** Lets go of an account that is being forgotten. */
   forget(account: Account): void {
+    this.wakes.forget(account);
     account.leaveRow();
-    this.#wakes.forget(account);
   }
 
   /** Gives everything back, waiting for answers no longer than one deadline, and stops. */
@@ -213,7 +212,7 @@ export class Keeper {
       this.#flush();
       await this.#courier.allHome();
     }
-    this.#wakes.close();
+    this.wakes.close();
     this.#tick.take();
   }
 
@@ -257,7 +256,7 @@ export class Keeper {
       account.missed = 0;
       account.notFilled(new CeilingError('The ceiling store is out of reach.'));
       if (account.disown > 0 || account.refund > 0 || account.balance > 0)
-        this.#wakes.wakeBy(account, now + LONGEST_RETRY_MS);
+        this.wakes.wakeBy(account, now + LONGEST_RETRY_MS);
       this.#parts.settled(account);
       return undefined;
     }
@@ -320,7 +319,7 @@ export class Keeper {
     this.#fail(error, false, now);
     account.blockedUntil = now + Math.min(LONGEST_RETRY_MS, RETRY_MS * account.failures) * (1 + this.#parts.random());
     this.#parts.settled(account);
-    if (!this.#closing && !account.released) this.#wakes.wakeBy(account, account.blockedUntil);
+    if (!this.#closing && !account.released) this.wakes.wakeBy(account, account.blockedUntil);
     flight.settle();
   }
 
@@ -340,7 +339,7 @@ export class Keeper {
     this.#breaker.succeeded();
     this.#parts.observer.degradedChanged({ degraded: false, forMs: now - since, error: undefined });
     // What was admitted without the ceiling is charged to it, also where nobody asks for that key again.
-    for (const account of this.#parts.accounts()) {
+    for (const account of this.#parts.accounts(true)) {
       if (account.outageSince === 0 && account.refund === 0) continue;
       account.forced = true;
       this.#tick.add(account);
@@ -349,7 +348,7 @@ export class Keeper {
 
   /** The store's data is not what it was: every account of it that holds tokens says so at once. */
   #newEra(account: Account, era: string): void {
-    const first = account.era === '';
+    const first = !account.met;
     account.era = era;
     if (first) return;
     for (const other of this.#parts.accounts()) {
@@ -373,7 +372,7 @@ export class Keeper {
   #schedule(account: Account, now: Milliseconds): void {
     account.rest();
     if (this.#closing || account.released) return;
-    this.#wakes.wakeBy(account, account.lookAt(now));
+    this.wakes.wakeBy(account, account.lookAt(now));
   }
 
   #expire(account: Account, now: Milliseconds): void {

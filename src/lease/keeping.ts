@@ -12,8 +12,9 @@ const IDLE_INTERVALS = 3;
 const PLENTIFUL_IDLE_INTERVALS = 6;
 /** A lease with less than this left is renewed, so that no token ends in a wallet that is spent slowly. */
 const RENEW_OF_LEASE = 0.25;
-/** And later where tokens that end cost less than calls: there is still time for one that fails. */
+/** And later where tokens that end cost less than calls, but in time for a call that fails and another. */
 const PLENTIFUL_RENEW_OF_LEASE = 0.1;
+const PLENTIFUL_RENEW_MS: Milliseconds = 250;
 /**
  * A batch is never sized for more of its lease than this: the rest of it would end in the wallet. Where demand fits, what
  * is not asked for after all may well wait for the renewal.
@@ -68,8 +69,9 @@ export function reviewAt(holding: Holding): Milliseconds {
   if (mayLapse(holding)) return holding.endsAt;
   // What it does not need is given back by the renewal.
   const { durationMs } = holding.policy.lease;
-  const left = isPlentiful(holding) ? PLENTIFUL_RENEW_OF_LEASE : RENEW_OF_LEASE;
-  const renewAt = holding.leaseCut ? holding.endsAt : holding.endsAt - left * durationMs;
+  const late = Math.max(PLENTIFUL_RENEW_OF_LEASE * durationMs, PLENTIFUL_RENEW_MS);
+  const leftMs = Math.min(RENEW_OF_LEASE * durationMs, isPlentiful(holding) ? late : Number.POSITIVE_INFINITY);
+  const renewAt = holding.leaseCut ? holding.endsAt : holding.endsAt - leftMs;
   return Math.min(unusedAt(holding), renewAt);
 }
 

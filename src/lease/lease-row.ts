@@ -53,6 +53,7 @@ export class LeaseRow implements Wallet, Demand, Sleeper {
   /** Until then the store is certain to have a record of this holder, without which it believes no refund. */
   declare recordUntil: Milliseconds;
   declare demandFirst: MicroTokens;
+  declare marks: number;
 
   static {
     for (const [name, cell] of Object.entries(LEASE_CELL)) {
@@ -69,11 +70,15 @@ export class LeaseRow implements Wallet, Demand, Sleeper {
     }
   }
 
-  constructor({ rows, row }: LeasePlace, now: Milliseconds) {
-    widen(rows);
+  constructor({ rows, row }: LeasePlace) {
     this.#rows = rows;
     this.#row = row;
-    for (const cell of Object.values(LEASE_CELL)) rows.cells[row * rows.width + cell] = 0;
+  }
+
+  /** Makes it one of which nothing has been asked. */
+  open(now: Milliseconds): void {
+    widen(this.#rows);
+    for (const name of Object.keys(LEASE_CELL) as (keyof typeof LEASE_CELL)[]) this[name] = 0;
     this.endsAt = Number.NEGATIVE_INFINITY;
     this.activeAt = now;
     this.demandAt = now;
@@ -82,9 +87,11 @@ export class LeaseRow implements Wallet, Demand, Sleeper {
     this.recordUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Takes its numbers with it: the rows of its key are another's from now on. */
+  /** Takes its numbers with it: the row of its key is another's from now on. */
   leaveRow(): void {
-    this.#rows = rowAlone(this.#rows, this.#row);
+    const rows = rowAlone(this.#rows, this.#row);
+    for (const name of Object.keys(LEASE_CELL) as (keyof typeof LEASE_CELL)[]) this[name] = 0;
+    this.#rows = rows;
     this.#row = 0;
   }
 }

@@ -9,6 +9,18 @@ export class StoreClock {
   #storeTime: Microseconds = 0;
   #takenAt: Milliseconds = 0;
 
+  /** The eras of the store's data that were ever heard of; an account remembers the number of one. */
+  readonly #eras = [''];
+
+  eraOf(number: number): string {
+    return this.#eras[number] as string;
+  }
+
+  numberOf(era: string): number {
+    const number = this.#eras.indexOf(era);
+    return number < 0 ? this.#eras.push(era) - 1 : number;
+  }
+
   /** Store time of the last reply; 0: none yet. */
   get lastReply(): Microseconds {
     return this.#storeTime;

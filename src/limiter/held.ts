@@ -8,6 +8,7 @@ export function keyOf(held: Held): string {
   return typeof held === 'string' ? held : held.key;
 }
 
-export function accountOf(held: Held | undefined): Account | undefined {
-  return typeof held === 'object' ? held.account : undefined;
+/** What must be kept of a state whose numbers decide: its account, if that is about something. */
+export function restOf({ key, account }: KeyState): Held {
+  return account === undefined || account.resting ? key : account;
 }

@@ -1,4 +1,4 @@
-import { newRows, type Rows } from '../cells.js';
+import { CELL, newRows, type Rows } from '../cells.js';
 import type { Held } from './held.js';
 
 const ROW_BITS = 9;
@@ -67,6 +67,12 @@ export class KeyPages {
   /** What lies in a slot; undefined: nothing. */
   at(slot: number): Held | undefined {
     return this.#pages[pageOf(slot)]?.held[rowOf(slot)];
+  }
+
+  /** The edition of the policy under which the numbers in a slot decide. */
+  edition(slot: number): number {
+    const { cells, width } = this.rows[pageOf(slot)] as Rows;
+    return cells[rowOf(slot) * width + CELL.plain] as number;
   }
 
   /** Frees a slot. */

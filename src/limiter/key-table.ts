@@ -2,12 +2,14 @@ import { CELL, type Rows } from '../cells.js';
 import { Account, ledgerName } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { WakeQueue } from '../lease/wake-queue.js';
+import { liveBalance } from '../lease/wallet.js';
 import { isLeased, isPaced, termsFor } from '../policy/policy.js';
 import type { Time, Timer } from '../time.js';
-import type { Milliseconds } from '../units.js';
+import type { MicroTokens, Milliseconds } from '../units.js';
 import { checkKey } from './check-key.js';
-import { accountOf, type Held, keyOf } from './held.js';
+import { type Held, keyOf, restOf } from './held.js';
 import { inherited } from './inherited.js';
+import { KeptAccounts } from './kept-accounts.js';
 import { KeyIndex } from './key-index.js';
 import { KeyPages, pageOf, rowOf } from './key-pages.js';
 import { KeyState, type Place } from './key-state.js';
@@ -47,6 +49,7 @@ export class KeyTable {
   readonly #parts: KeyTableParts;
   readonly #index = new KeyIndex();
   readonly pages = new KeyPages();
+  readonly kept: KeptAccounts;
   /** Where keys leave this process under other names: which is whose. */
   readonly #keys: Map<string, string> | undefined;
   #overflow: KeyState | undefined;
@@ -63,6 +66,7 @@ export class KeyTable {
   constructor(parts: KeyTableParts) {
     this.#parts = parts;
     this.#keys = parts.owner.digest && new Map();
+    this.kept = new KeptAccounts(parts.owner, this.pages, parts.keeper);
   }
 
   get size(): number {
@@ -82,7 +86,8 @@ export class KeyTable {
   *busy(): Iterable<KeyState> {
     for (const slot of this.pages.slots()) {
       const held = this.pages.at(slot);
-      if (held instanceof Account && !held.idle) this.#hold(this.#stateOf(held, slot));
+      if (held instanceof KeyState || this.kept.at(slot)?.idle !== false) continue;
+      this.#hold(this.#stateOf(held as string | Account, slot));
     }
     yield* this.states();
   }
@@ -92,11 +97,9 @@ export class KeyTable {
     if (this.size > 0) this.#lookBy(now + ROUND_MS, now);
   }
 
-  *accounts(): Iterable<Account> {
-    for (const slot of this.pages.slots()) {
-      const account = accountOf(this.pages.at(slot));
-      if (account) yield account;
-    }
+  /** All accounts, or those that do not rest. */
+  *accounts(busyOnly?: boolean): Iterable<Account> {
+    yield* this.kept.all(busyOnly);
     if (this.#overflow?.account) yield this.#overflow.account;
   }
 
@@ -108,6 +111,13 @@ export class KeyTable {
   /** The rows among which that of the key in `slot` is. */
   #rowsOf(slot: number): Rows {
     return this.pages.rows[pageOf(slot)] as Rows;
+  }
+
+  /** What all wallets hold that may be spent now. */
+  heldAt(now: Milliseconds): MicroTokens {
+    let held = this.#overflow?.account ? liveBalance(this.#overflow.account, now) : 0;
+    for (const slot of this.pages.slots()) held += this.kept.heldAt(slot, now);
+    return held;
   }
 
   /**
@@ -203,7 +213,7 @@ export class KeyTable {
     const slot = this.pages.take();
     const state = this.refresh(this.#newState(key, this.#placeOf(slot), now), now);
     // A key that is asked for once may never be asked for again.
-    this.pages.put(slot, this.#rests(state, now) ? (state.account ?? key) : state);
+    this.pages.put(slot, this.#rests(state, now) ? restOf(state) : state);
     this.#index.add(key, slot);
     this.#keys?.set(owner.nameOf(key), key);
     this.#lookBy(now + ROUND_MS, now);
@@ -213,9 +223,9 @@ export class KeyTable {
   /** The state of a key that has rested, as it was then. */
   #stateOf(held: string | Account, slot: number): KeyState {
     const place = this.#placeOf(slot);
-    const policy = this.#parts.owner.ofEdition(place.rows.cells[place.row * place.rows.width + PLAIN] as number);
+    const policy = this.#parts.owner.ofEdition(this.pages.edition(slot));
     const state = new KeyState(keyOf(held), policy, policy.terms, place);
-    state.account = accountOf(held);
+    state.account = this.kept.at(slot);
     return state;
   }
 
@@ -240,7 +250,7 @@ export class KeyTable {
     const state = new KeyState(key, policy, termsFor(policy, key), place);
     this.#fill(state, now);
     state.blockEnd = owner.blockEnd(key);
-    if (isLeased(state.terms)) this.#openAccount(state);
+    if (isLeased(state.terms)) state.account = this.kept.open(state, now);
     return state;
   }
 
@@ -249,11 +259,6 @@ export class KeyTable {
     state.tokens = state.terms.local?.burst ?? 0;
     state.at = now;
     state.meter = meterOf(state.terms.local, this.#parts.time.wallNow);
-  }
-
-  #openAccount(state: KeyState): void {
-    const { owner, keeper } = this.#parts;
-    state.account = keeper.open(state.key, owner, state);
   }
 
   /** Drops one of the next few keys that can be. */
@@ -309,12 +314,10 @@ export class KeyTable {
   }
 
   #drop(slot: number): void {
-    const { keeper } = this.#parts;
     const held = this.pages.at(slot) as Held;
-    const account = accountOf(held);
     this.#index.delete(keyOf(held));
     this.#keys?.delete(this.#parts.owner.nameOf(keyOf(held)));
-    if (account) keeper.forget(account);
+    this.kept.forget(slot);
     if (held instanceof KeyState) this.#letGo(held);
     this.pages.give(slot);
     if (this.size === 0) this.#index.clear();
@@ -323,6 +326,8 @@ export class KeyTable {
   #letGo(state: KeyState): void {
     this.#parts.wakes.forget(state);
     state.leaveRow();
+    // Whoever still has hold of it may not see to what is another's by now.
+    state.account = undefined;
   }
 
   /**
@@ -333,11 +338,12 @@ export class KeyTable {
     const { owner } = this.#parts;
     const held = this.pages.at(slot) as Held;
     if (!(held instanceof KeyState)) {
+      if (held instanceof Account) held.rest();
       const { cells, width } = this.#rowsOf(slot);
       const first = rowOf(slot) * width;
       if (cells[first + PLAIN] === owner.edition) {
         const bucket = { tokens: cells[first + TOKENS] as number, at: cells[first + AT] as number, meter: undefined };
-        return droppableAt(bucket, owner.policy.terms.local, accountOf(held), now);
+        return droppableAt(bucket, owner.policy.terms.local, this.kept.at(slot), now);
       }
     }
     const state = this.refresh(held instanceof KeyState ? held : this.#hold(this.#stateOf(held, slot)), now);
@@ -347,7 +353,7 @@ export class KeyTable {
     if (waiters !== undefined) return Math.max(now + UNUSED_MS, wakeAt < Number.POSITIVE_INFINITY ? wakeAt : 0);
     const at = droppableAt(state, state.terms.local, account, now);
     if (at > now && this.#rests(state, now)) {
-      this.pages.put(slot, account ?? state.key);
+      this.pages.put(slot, restOf(state));
       this.#letGo(state);
     }
     return at;
@@ -380,6 +386,6 @@ export class KeyTable {
     }
     if (!leased) return;
     if (state.account) keeper.reconcile(state.account);
-    else this.#openAccount(state);
+    else state.account = this.kept.open(state, now);
   }
 }

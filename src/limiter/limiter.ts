@@ -75,7 +75,7 @@ export class Limiter {
     this.#rereader = new Rereader(parts);
     this.#keeper = new Keeper({
       ...parts,
-      accounts: () => this.#accounts(),
+      accounts: (busyOnly) => this.#accounts(busyOnly),
       settled: (account) => this.#running.get(account.owner.policy.name)?.limiter.settled(account),
       outdated: () => this.#rereader.read(),
     });
@@ -214,8 +214,8 @@ export class Limiter {
     return this.#marks;
   }
 
-  *#accounts() {
-    for (const { limiter } of this.#running.values()) yield* limiter.accounts();
+  *#accounts(busyOnly?: boolean) {
+    for (const { limiter } of this.#running.values()) yield* limiter.accounts(busyOnly);
   }
 
   *#counters() {

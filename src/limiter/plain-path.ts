@@ -1,10 +1,11 @@
 import { CELL, LEASE_CELL, type Rows } from '../cells.js';
+import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import { type AllowedWatch, NOBODY_WATCHES, type Observer, type PolicyCounters } from '../telemetry/observer.js';
 import type { Time } from '../time.js';
 import { MICRO, type MicroTokens, type Milliseconds, type Tokens } from '../units.js';
 import type { Allowed } from './decision.js';
-import { accountOf } from './held.js';
+import type { KeptAccounts } from './kept-accounts.js';
 import { type KeyPages, pageOf, rowOf } from './key-pages.js';
 import type { PolicyState } from './policy-state.js';
 
@@ -39,6 +40,7 @@ export interface PlainPathParts {
   readonly observer: Observer;
   readonly time: Time;
   readonly pages: KeyPages;
+  readonly accounts: KeptAccounts;
 }
 
 /**
@@ -55,7 +57,9 @@ export class PlainPath {
   readonly #observer: Observer;
   readonly #allowedWatch: AllowedWatch;
   readonly #time: Time;
+  readonly #accounts: KeptAccounts;
   readonly #pages: KeyPages;
+  readonly #looksInside: boolean;
   readonly #rows: readonly Rows[];
   readonly #counters: PolicyCounters;
   #lastNow: Milliseconds = Number.NEGATIVE_INFINITY;
@@ -80,14 +84,16 @@ export class PlainPath {
   #resetAfterMs: Milliseconds | undefined;
   #degraded = false;
 
-  constructor({ owner, keeper, observer, time, pages }: PlainPathParts) {
+  constructor({ owner, keeper, observer, time, pages, accounts }: PlainPathParts) {
     this.#owner = owner;
     this.#keeper = keeper;
     this.#counters = owner.counters;
     this.#observer = observer;
     this.#allowedWatch = observer.allowedWatch ?? NOBODY_WATCHES;
     this.#time = time;
+    this.#accounts = accounts;
     this.#pages = pages;
+    this.#looksInside = keeper.looksInside;
     this.#rows = pages.rows;
     this.adopt();
   }
@@ -181,11 +187,18 @@ export class PlainPath {
     let left: MicroTokens | undefined = 0;
     let missingMicro = 0;
     this.#degraded = false;
-    const account = this.#hasCeiling === true ? accountOf(this.#pages.at(slot)) : undefined;
-    if (account !== undefined) {
-      this.#degraded = this.#keeper.unreachable(account);
-      left = this.#keeper.leftNow(account);
-      const held = (cells[first + BALANCE] as number) + (left ?? 0) - account.debt;
+    if (this.#hasCeiling === true) {
+      let held = cells[first + BALANCE] as number;
+      if (!this.#looksInside && typeof this.#pages.at(slot) === 'string') {
+        // It rests, so it owes nothing, and its store is not in this process, where more could be seen than its row.
+        this.#degraded = this.#keeper.degraded;
+        left = undefined;
+      } else {
+        const account = this.#accounts.at(slot) as Account;
+        this.#degraded = this.#keeper.unreachable(account);
+        left = this.#keeper.leftNow(account);
+        held += (left ?? 0) - account.debt;
+      }
       missingMicro = this.#microBurst - held;
       remaining = Math.min(remaining, held / MICRO);
     }
@@ -193,7 +206,7 @@ export class PlainPath {
     if (left === undefined) this.#resetAfterMs = undefined;
     else {
       const freshMs = missing > 0 ? Math.max(1, Math.ceil(missing / this.#ratePerMs)) : 0;
-      this.#resetAfterMs = account ? Math.max(freshMs, Math.ceil(missingMicro / this.#microPerMs)) : freshMs;
+      this.#resetAfterMs = this.#hasCeiling ? Math.max(freshMs, Math.ceil(missingMicro / this.#microPerMs)) : freshMs;
     }
     return true;
   }

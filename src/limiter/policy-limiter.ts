@@ -1,6 +1,5 @@
 import type { Account } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
-import { liveBalance } from '../lease/wallet.js';
 import { type Block, type BlockOptions, checkBlock, leftOf } from '../mark/block.js';
 import type { MarkDesk } from '../mark/mark-desk.js';
 import type { MarkedKey } from '../mark/marked-key.js';
@@ -66,7 +65,7 @@ export class PolicyLimiter {
     this.#owner = parts.owner;
     this.#keeper = parts.keeper;
     this.keys = new KeyTable(parts);
-    this.teller = new Teller(parts, this.keys.pages);
+    this.teller = new Teller(parts, this.keys);
     this.#plain = this.teller.plain;
     this.#desk = parts.desk;
     this.#openDesk = parts.openDesk;
@@ -198,8 +197,8 @@ export class PolicyLimiter {
   }
 
   /** @internal */
-  accounts(): Iterable<Account> {
-    return this.keys.accounts();
+  accounts(busyOnly?: boolean): Iterable<Account> {
+    return this.keys.accounts(busyOnly);
   }
 
   /** @internal Woken for a key: a bucket has refilled, or a deadline has come. */
@@ -240,13 +239,11 @@ export class PolicyLimiter {
   /** @internal */
   gauges(): PolicyGauges {
     const now = this.teller.now();
-    let held = 0;
-    for (const account of this.accounts()) held += liveBalance(account, now);
     const { policy } = this.#owner;
     return {
       policy: policy.name,
       version: policy.version,
-      tokensHeld: held / MICRO,
+      tokensHeld: this.keys.heldAt(now) / MICRO,
       keys: this.keys.size,
       waiting: this.teller.room.size + (this.teller.paced?.size ?? 0),
       seats: this.#desk()?.held(policy.name) ?? 0,

@@ -11,8 +11,8 @@ import { Clerk } from './clerk.js';
 import { microTokensOf } from './cost-limits.js';
 import { type Decision, isAllowed, VERDICT, type Verdict } from './decision.js';
 import { ATTEMPT, type Attempt, Judge } from './judge.js';
-import type { KeyPages } from './key-pages.js';
 import type { KeyState } from './key-state.js';
+import type { KeyTable } from './key-table.js';
 import { pacedRoom } from './on-demand.js';
 import type { PacedRoom } from './paced-room.js';
 import { PlainPath } from './plain-path.js';
@@ -65,7 +65,7 @@ export class Teller {
   /** Whether the default cost needs no check. */
   #unitFits: boolean;
 
-  constructor(parts: TellerParts, pages: KeyPages) {
+  constructor(parts: TellerParts, { pages, kept: accounts }: Pick<KeyTable, 'pages' | 'kept'>) {
     const { owner, keeper, observer } = parts;
     this.owner = owner;
     this.#parts = parts;
@@ -73,7 +73,7 @@ export class Teller {
     this.judge = new Judge(owner, keeper);
     this.clerk = new Clerk(owner, keeper, observer, this.judge);
     this.#unitFits = owner.costs.unitFits;
-    this.plain = new PlainPath({ ...parts, pages });
+    this.plain = new PlainPath({ ...parts, pages, accounts });
     this.room = new WaitingRoom({
       ...parts,
       judge: this.judge,
