@@ -42,6 +42,17 @@ export const systemTime: Time = {
   },
 };
 
+/**
+ * As `time.after`, for the last moment of an answer: one that has come by then is read first. A process that was held up runs
+ * its timers before it reads its sockets, and would give up what lies there.
+ */
+export function atDeadline(time: Pick<Time, 'after'>, delayMs: Milliseconds, task: () => void): Timer {
+  let timer = time.after(delayMs, () => {
+    timer = time.after(0, task);
+  });
+  return { cancel: () => timer.cancel() };
+}
+
 /** A source of uniform numbers in [0, 1), as `Math.random`. An argument wherever chance is used, so that runs repeat. */
 export type Random = () => number;
 

@@ -1,7 +1,7 @@
 import type { CeilingStore, LeaseCall, LeaseReply } from '../ceiling/ceiling-store.js';
 import { CeilingError } from '../errors.js';
 import type { Observer } from '../telemetry/observer.js';
-import type { Time } from '../time.js';
+import { atDeadline, type Time } from '../time.js';
 import { MICRO, type Milliseconds } from '../units.js';
 import type { Account } from './account.js';
 import type { Flight } from './errand.js';
@@ -63,7 +63,7 @@ export class Courier {
         reply.then((reply) => land(i, reply)).catch((error: unknown) => lose(i, asError(error)));
       }
     });
-    const deadline = time.after(deadlineMs, () => {
+    const deadline = atDeadline(time, deadlineMs, () => {
       const error = new CeilingError(`The ceiling store did not answer within ${deadlineMs} ms.`);
       for (let i = 0; i < calls.length; i++) lose(i, error);
     });

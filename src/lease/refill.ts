@@ -1,5 +1,5 @@
 import { CeilingError } from '../errors.js';
-import type { Time } from '../time.js';
+import { atDeadline, type Time } from '../time.js';
 import type { Milliseconds } from '../units.js';
 import type { Account } from './account.js';
 import type { Filled } from './errand.js';
@@ -16,7 +16,7 @@ export function refill(account: Account, time: Time, deadlineMs: Milliseconds, a
       if (error) reject(error);
       else resolve();
     };
-    const deadline = time.after(deadlineMs, () => {
+    const deadline = atDeadline(time, deadlineMs, () => {
       account.leaveAsItIs(told);
       told(new CeilingError(`The ceiling store did not answer within ${deadlineMs} ms.`));
     });

@@ -2,7 +2,7 @@ import { MARK_KEPT_US, type MarkCall, type MarkFeed, type MarkReply, type MarkSt
 import { CeilingError } from '../errors.js';
 import { WakeQueue } from '../lease/wake-queue.js';
 import type { Observer } from '../telemetry/observer.js';
-import type { Random, Time, Timer } from '../time.js';
+import { atDeadline, type Random, type Time, type Timer } from '../time.js';
 import { MICROS_PER_MS, type Milliseconds } from '../units.js';
 import { type Block, type BlockTerms, leftOf } from './block.js';
 import type { MarkedKey } from './marked-key.js';
@@ -226,7 +226,7 @@ export class MarkDesk {
   #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
     const { time, deadlineMs } = this.#parts;
     return new Promise((resolve, reject) => {
-      const deadline = time.after(deadlineMs, () => {
+      const deadline = atDeadline(time, deadlineMs, () => {
         this.#deadlines.delete(deadline);
         reject(new CeilingError(`The ceiling store did not answer within ${deadlineMs} ms.`));
       });

@@ -1,6 +1,6 @@
 import type { PaceCall, PaceReply, PaceStore } from '../ceiling/pace-store.js';
 import type { CeilingTerms } from '../policy/policy.js';
-import type { Time, Timer } from '../time.js';
+import { atDeadline, type Time, type Timer } from '../time.js';
 import { MICROS_PER_MS, type MicroTokens, type Milliseconds } from '../units.js';
 
 /** The terms slots are reserved under: a leaky bucket's, in the store's numbers. */
@@ -129,7 +129,7 @@ export class Pacer {
     const failed = (error: Error): void => {
       for (const { fail } of asked) fail(error);
     };
-    const deadline = time.after(deadlineMs, () =>
+    const deadline = atDeadline(time, deadlineMs, () =>
       settle(() => failed(new Error(`The store did not answer within ${deadlineMs} ms.`))),
     );
     promise.then(

@@ -1,6 +1,6 @@
 import type { SeatCall, SeatReply, SeatStore } from '../ceiling/seat-store.js';
 import { CeilingError } from '../errors.js';
-import type { Time } from '../time.js';
+import { atDeadline, type Time } from '../time.js';
 import type { Milliseconds } from '../units.js';
 
 /** Where calls about seats go, and how long they may take. */
@@ -25,7 +25,7 @@ export function sendSeatCalls(
     if (pending.size === 0) deadline.cancel();
     ended(place, reply);
   };
-  const deadline = time.after(deadlineMs, () => {
+  const deadline = atDeadline(time, deadlineMs, () => {
     for (const place of pending) end(place);
   });
   for (const [place, reply] of repliesOf(seats, calls).entries()) {
