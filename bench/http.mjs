@@ -3,7 +3,7 @@ import { Child } from './harness/children.mjs';
 import { versionsOf } from './harness/machine.mjs';
 import { startRedis } from './harness/redis.mjs';
 import { figure } from './harness/report.mjs';
-import { shuffle, spread } from './harness/statistics.mjs';
+import { percentile, shuffle, spread } from './harness/statistics.mjs';
 
 export const summary =
   'a server bare, behind headgate, and behind each peer: CPU per request, and the slowest responses';
@@ -45,6 +45,12 @@ const STEADY = {
   },
 };
 
+/** One server that has its limiter every other 50 ms: nothing else that a machine does tells the two apart. */
+const TURNS = {
+  name: 'turns',
+  contenders: ['headgate', 'fastify-store', 'limiter', 'rlf-memory', 'rlf-redis'],
+};
+
 export async function* run({ quick, only, progress, meanwhile }) {
   const wanted = only?.split(',');
   const isWanted = ({ name }) => !wanted || wanted.includes(name);
@@ -57,6 +63,15 @@ export async function* run({ quick, only, progress, meanwhile }) {
     meanwhile(() => (runs.length > 0 ? loadPart(load, runs) : undefined));
     for await (const run of interleaved(load.contenders, load.keys, { rounds, seconds, say })) runs.push(run);
     yield loadPart(load, runs);
+  }
+  if (isWanted(TURNS)) {
+    const results = {};
+    meanwhile(() => (Object.keys(results).length > 0 ? turnsPart(results) : undefined));
+    for (const name of TURNS.contenders) {
+      progress(`one hot key, in turns: ${name}`);
+      results[name] = await inTurns(name, quick ? 3 : 15);
+    }
+    yield turnsPart(results);
   }
   if (!isWanted(STEADY)) return;
   const { label, keys, perSecond, contenders } = STEADY;
@@ -107,6 +122,70 @@ async function* interleaved(names, keys, { rounds, seconds, perSecond, say }) {
     await Promise.all([load, ...Object.values(servers).map(({ server }) => server)].map((child) => child.end()));
     await redis.stop();
   }
+}
+
+/** What a request costs more in a turn with the limiter than in the bare turns before and after it, in per cent. */
+async function inTurns(contender, seconds) {
+  const redis = await startRedis();
+  const load = new Child(LOAD, []);
+  const server = new Child(SERVER, [JSON.stringify({ contender, url: redis.url, keys: 1, turns: true })]);
+  try {
+    const { port } = await server.ask({ ask: 'port' });
+    await load.ask({ port, connections: CONNECTIONS, seconds: 4 });
+    await server.ask({ ask: 'turns' });
+    await load.ask({ port, connections: CONNECTIONS, seconds });
+    const { turns } = await server.ask({ ask: 'turns' });
+    const cost = ({ cpuMicros, requests }) => cpuMicros / requests;
+    const busy = turns.slice(1, -1).filter(({ requests }) => requests > 0);
+    return busy.flatMap((turn, i) => {
+      const [before, after] = [busy[i - 1], busy[i + 1]];
+      if (!turn.limited || !before || !after || before.limited || after.limited) return [];
+      const bare = (cost(before) + cost(after)) / 2;
+      return { bare, limited: cost(turn), over: (cost(turn) / bare - 1) * 100 };
+    });
+  } finally {
+    await Promise.all([load.end(), server.end()]);
+    await redis.stop();
+  }
+}
+
+function turnsPart(results) {
+  const rows = Object.entries(results).map(([name, turns]) => {
+    const over = quartiles(turns.map(({ over }) => over));
+    return [
+      CONTENDERS[name],
+      percent(over.median),
+      `${percent(over.low)} to ${percent(over.high)}`,
+      figure(quartiles(turns.map(({ bare }) => bare)).median),
+      figure(quartiles(turns.map(({ limited }) => limited)).median),
+      String(turns.length),
+    ];
+  });
+  const over = quartiles(results.headgate.map((turn) => turn.over));
+  return {
+    versions,
+    tables: [
+      {
+        caption: `node:http, ${CONNECTIONS} connections, one hot key: one server that has its limiter every other 50 ms, a turn against the bare ones beside it`,
+        head: ['', 'CPU over bare', 'half of the turns', 'µs CPU bare', 'µs CPU', 'turns'],
+        rows,
+      },
+    ],
+    goals: [
+      {
+        goal: 'turns: headgate, leasing: CPU a request within 2 % of bare',
+        measured: `${percent(over.median)} (${percent(over.low)} to ${percent(over.high)})`,
+        met: over.median <= 2,
+      },
+    ],
+    data: { turns: results },
+  };
+}
+
+function quartiles(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const [low, median, high] = [0.25, 0.5, 0.75].map((p) => percentile(sorted, p));
+  return { low, median, high };
 }
 
 const versions = versionsOf([

@@ -1,11 +1,12 @@
-// A node:http server behind one limiter, or none, in a process of its own. Arguments as JSON: contender, redis URL.
+// A node:http server behind one limiter, or none, in a process of its own. Arguments as JSON: contender, redis URL, number
+// of keys, and whether it has its limiter in every second turn only.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import { serve } from '../harness/children.mjs';
 import { drawKeys, keyName } from '../harness/keys.mjs';
 
-const { contender, url, keys: keyCount } = JSON.parse(process.argv[2]);
+const { contender, url, keys: keyCount, turns } = JSON.parse(process.argv[2]);
 const require = createRequire(import.meta.url);
 /** Far above what is asked: what is measured is a limiter that lets requests through. */
 const AMPLE = 1_000_000;
@@ -24,12 +25,15 @@ const refuse = (response) => {
   response.end();
 };
 
-const server = createServer(await handler());
+/** Long against a request, short against what else a machine does. */
+const TURN_MS = 50;
+const server = createServer(turns ? await inTurns() : await handler(contender));
 server.listen(0, '127.0.0.1');
 let cpu;
 let callsBefore = 0;
 serve(async ({ ask }) => {
   if (ask === 'port') return { port: server.address().port };
+  if (ask === 'turns') return { turns: seen.splice(0) };
   if (ask === 'start') {
     requests = 0;
     callsBefore = storeCalls();
@@ -40,7 +44,23 @@ serve(async ({ ask }) => {
   return { requests, cpuMicros: used.user + used.system, storeCalls: storeCalls() - callsBefore };
 });
 
-async function handler() {
+/** What each turn has cost: one process that is bare half of the time is compared with itself. */
+const seen = [];
+async function inTurns() {
+  const ways = [await handler('bare'), await handler(contender)];
+  let turn = 0;
+  let since = process.cpuUsage();
+  setInterval(() => {
+    const { user, system } = process.cpuUsage(since);
+    seen.push({ limited: turn === 1, requests, cpuMicros: user + system });
+    turn = 1 - turn;
+    requests = 0;
+    since = process.cpuUsage();
+  }, TURN_MS);
+  return (request, response) => ways[turn](request, response);
+}
+
+async function handler(contender) {
   // Drawn here, so that the load generator need not: a Zipf of tenants, each time a string of its own.
   const drawn = drawKeys('zipf', keyCount, 1 << 16);
   let next = 0;
