@@ -14,6 +14,7 @@ const CONNECTIONS = 64;
 
 const CONTENDERS = {
   bare: 'no limiter',
+  awaited: 'no limiter, but answered after an await',
   headgate: 'headgate acquire, local tier and ceiling leased from Redis',
   'headgate-sync': 'headgate tryAcquire, the same (a key is denied while its first lease is fetched)',
   'headgate-node': 'headgate/node, the same, with the header fields of the draft',
@@ -28,7 +29,13 @@ const FEW = ['bare', 'headgate', 'rlf-memory', 'rlf-redis'];
 
 /** Tenants that are asked for all the time, one of them alone, and addresses most of which come now and then. */
 const LOADS = [
-  { name: 'tenants', label: '100 keys, Zipf', keys: 100, contenders: Object.keys(CONTENDERS), rounds: 7 },
+  {
+    name: 'tenants',
+    label: '100 keys, Zipf',
+    keys: 100,
+    contenders: Object.keys(CONTENDERS).filter((name) => name !== 'awaited'),
+    rounds: 7,
+  },
   { name: 'hot', label: 'one hot key', keys: 1, contenders: FEW, rounds: 5 },
   { name: 'addresses', label: '10,000 keys, Zipf', keys: 10_000, contenders: FEW, rounds: 5 },
 ];
@@ -48,7 +55,7 @@ const STEADY = {
 /** One server that has its limiter every other 50 ms: nothing else that a machine does tells the two apart. */
 const TURNS = {
   name: 'turns',
-  contenders: ['headgate', 'fastify-store', 'limiter', 'rlf-memory', 'rlf-redis'],
+  contenders: ['awaited', 'headgate', 'headgate-sync', 'fastify-store', 'limiter', 'rlf-memory', 'rlf-redis'],
 };
 
 export async function* run({ quick, only, progress, meanwhile }) {

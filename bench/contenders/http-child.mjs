@@ -74,6 +74,11 @@ async function handler(contender) {
         keyOf();
         answer(response);
       };
+    case 'awaited':
+      return async (_, response) => {
+        await keyOf();
+        answer(response);
+      };
     case 'headgate':
     case 'headgate-sync': {
       const api = (await ampleLimiter()).policy('api');
