@@ -10,7 +10,7 @@ import { connectRedis } from './redis-connection.js';
 import { decodeLeaseReplies, LeaseArguments, leaseKeys } from './redis-lease-codec.js';
 import { RedisMarks } from './redis-marks.js';
 import { RedisPace } from './redis-pace.js';
-import { repliesTo, runScript } from './redis-script.js';
+import { repliesTo, replyAt, runScript } from './redis-script.js';
 import { RedisSeats } from './redis-seats.js';
 import { type ServerTrouble, troubleWith } from './redis-server-check.js';
 import { heartbeatScript, leaseScript } from './scripts.generated.js';
@@ -159,8 +159,7 @@ export class RedisCeiling implements CeilingStore {
     // All are sent within this call, so that whatever traces the client sees its caller's context.
     for (const batch of batches) batch.answer = this.#send(batch);
     return places.map(({ batch, index, error }) => {
-      if (!batch?.answer) return Promise.reject(error);
-      return batch.answer.then((replies) => replyOf(replies, index));
+      return batch ? replyAt(batch.answer, index) : Promise.reject(error);
     });
   }
 
@@ -253,10 +252,4 @@ export class RedisCeiling implements CeilingStore {
       if (!this.#closed) this.#onTrouble(error);
     }
   }
-}
-
-function replyOf(replies: readonly (LeaseReply | Error)[], index: number): LeaseReply {
-  const reply = replies[index] as LeaseReply | Error;
-  if (reply instanceof Error) throw reply;
-  return reply;
 }

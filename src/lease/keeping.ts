@@ -69,8 +69,9 @@ export function reviewAt(holding: Holding): Milliseconds {
   if (mayLapse(holding)) return holding.endsAt;
   // What it does not need is given back by the renewal.
   const { durationMs } = holding.policy.lease;
+  const early = RENEW_OF_LEASE * durationMs;
   const late = Math.max(PLENTIFUL_RENEW_OF_LEASE * durationMs, PLENTIFUL_RENEW_MS);
-  const leftMs = Math.min(RENEW_OF_LEASE * durationMs, isPlentiful(holding) ? late : Number.POSITIVE_INFINITY);
+  const leftMs = isPlentiful(holding) ? Math.min(early, late) : early;
   const renewAt = holding.leaseCut ? holding.endsAt : holding.endsAt - leftMs;
   return Math.min(unusedAt(holding), renewAt);
 }

@@ -2,6 +2,7 @@ import { LEASE_CELL, type Rows } from '../cells.js';
 import { Account, type AccountHome } from '../lease/account.js';
 import type { Keeper } from '../lease/keeper.js';
 import type { Alarms, WakeQueue } from '../lease/wake-queue.js';
+import { liveBalance } from '../lease/wallet.js';
 import { isLeased } from '../policy/policy.js';
 import type { MicroTokens, Milliseconds } from '../units.js';
 import { type KeyPages, pageOf, rowOf } from './key-pages.js';
@@ -29,7 +30,7 @@ export class KeptAccounts implements AccountHome, Alarms<number> {
   /** The account of the key in `slot`, if its policy has a ceiling that is leased from. */
   at(slot: number): Account | undefined {
     const held = this.#pages.at(slot);
-    if (typeof held !== 'string') return held instanceof Account ? held : held?.account;
+    if (typeof held !== 'string') return held?.account;
     if (this.#latest?.slot === slot && this.#latest.home) return this.#latest;
     // Its numbers decide, so its terms are the policy's.
     const policy = this.#owner.ofEdition(this.#pages.edition(slot));
@@ -61,7 +62,7 @@ export class KeptAccounts implements AccountHome, Alarms<number> {
     const { cells, width } = this.#rowsOf(slot);
     if (width <= BALANCE) return 0;
     const first = rowOf(slot) * width;
-    return now < (cells[first + ENDS_AT] as number) ? (cells[first + BALANCE] as number) : 0;
+    return liveBalance({ balance: cells[first + BALANCE] as number, endsAt: cells[first + ENDS_AT] as number }, now);
   }
 
   keep(account: Account): void {
